@@ -1,0 +1,66 @@
+#pragma once
+
+#include "actors/messages.hpp"
+#include "actors/observed.hpp"
+#include "actors/progress.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <memory>
+
+namespace coordinator {
+
+// clang-format off
+
+/// Evicts: turns each tick into one expiry at the registry.
+using health_actor = caf::typed_actor<
+  caf::reacts_to<caf::tick_atom>,
+  caf::reacts_to<links_atom, links>,
+  caf::replies_to<status_atom>::with<actor_status>>;
+
+// clang-format on
+
+struct health_options {
+  /// Time between ticks, which the supervisor keeps to.
+  duration tick_interval{};
+  bool evicts = true; ///< False: no instance ever lapses.
+  links actors;
+  std::shared_ptr<progress_mark> progress;       ///< Of the actor.
+  std::shared_ptr<progress_mark> sweep_progress; ///< Of the sweep as a whole; null when nothing is evicted.
+};
+
+/// Decides from the times of the ticks for how long the process stood still, and whether a sweep may evict
+/// (docs/architecture.md, "When the process was paused"). A plain value.
+class pause_watch {
+public:
+  /// Lateness up to this is ordinary scheduling, not a pause.
+  static constexpr duration tolerance = std::chrono::milliseconds{100};
+
+  explicit pause_watch(duration tick_interval) : tick_interval_(tick_interval) {}
+
+  /// To be called on every tick. A tick that comes too late tells of a pause: every lease is lengthened by it. One that
+  /// is late by a whole interval has missed a sweep, and then heartbeats that arrived meanwhile may still lie unread
+  /// in the sockets, so that this sweep evicts nobody; but never two in a row, or a machine that is always late would
+  /// never evict.
+  expiry_request on_tick(time_point now) noexcept;
+
+private:
+  duration tick_interval_;
+  time_point last_tick_{};
+  bool ticked_ = false;
+  bool deferred_ = false;
+};
+
+struct health_state : observed_state {
+  static inline constexpr const char* name = "health";
+  links actors;
+  pause_watch watch{duration::zero()};
+  bool sweeping = false;
+  std::uint64_t sweeps = 0;
+  std::uint64_t failed_sweeps = 0;
+};
+
+health_actor::behavior_type health(health_actor::stateful_pointer<health_state> self, health_options options);
+
+} // namespace coordinator

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "apps/coordinator/settings.hpp"
+
+namespace coordinator {
+
+/// Runs the coordinator until it is told to stop, and returns the process's exit status: 0 after SIGTERM or SIGINT,
+/// 1 when it could not start or gave up on an actor.
+///
+/// To be called once, from the main thread, before any other thread exists: it blocks signals for all threads.
+int run_service(const settings& chosen);
+
+} // namespace coordinator

@@ -1,0 +1,243 @@
+#include "apps/coordinator/settings.hpp"
+
+#include "version.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+namespace coordinator {
+
+namespace {
+
+constexpr std::string_view environment_prefix = "LMCACHE_MP_COORDINATOR_";
+constexpr double longest_seconds = 366.0 * 24 * 3600;
+constexpr std::size_t most_http_threads = 256;
+
+/// Why a text can't be the value of a setting; empty when it can and was taken.
+using problem = std::optional<std::string>;
+
+struct setting {
+  std::string name; ///< Without dashes.
+  std::string description;
+  std::function<problem(settings&, const std::string&)> take;
+  std::function<std::string(const settings&)> show;
+};
+
+problem take_seconds(settings::duration& to, const std::string& text, bool zero_allowed) {
+  const auto complaint = fmt::format("must be a number of seconds {} 0 and at most {:.0f}",
+                                     zero_allowed ? "of at least" : "greater than", longest_seconds);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value > longest_seconds
+      || value < 0 || (value == 0 && !zero_allowed))
+    return complaint;
+  to = std::chrono::round<settings::duration>(std::chrono::duration<double>{value});
+  if (to <= settings::duration::zero() && value > 0)
+    return complaint; // less than a nanosecond
+  return std::nullopt;
+}
+
+template <class Int>
+problem take_whole(Int& to, const std::string& text, Int least, Int most) {
+  unsigned long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+    return fmt::format("must be a whole number from {} to {}", least, most);
+  to = static_cast<Int>(value);
+  return std::nullopt;
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(','), text.size());
+    if (end > 0)
+      result.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
+std::string show_seconds(settings::duration value) {
+  return fmt::format("{}", std::chrono::duration<double>{value}.count());
+}
+
+const std::vector<setting>& all_settings() {
+  static const std::vector<setting> all{
+      {"host", "address to listen on",
+       [](settings& to, const std::string& text) -> problem {
+         if (text.empty() || text.find_first_of(" \t\r\n") != std::string::npos)
+           return "must be an address or a host name";
+         to.host = text;
+         return std::nullopt;
+       },
+       [](const settings& from) { return from.host; }},
+      {"port", "port to listen on; 0 takes any free one and logs it",
+       [](settings& to, const std::string& text) { return take_whole<std::uint16_t>(to.port, text, 0, 65535); },
+       [](const settings& from) { return std::to_string(from.port); }},
+      {"instance-timeout", "seconds without a heartbeat after which an instance is evicted",
+       [](settings& to, const std::string& text) { return take_seconds(to.instance_timeout, text, false); },
+       [](const settings& from) { return show_seconds(from.instance_timeout); }},
+      {"health-check-interval", "seconds between two sweeps for instances to evict; 0 evicts none",
+       [](settings& to, const std::string& text) { return take_seconds(to.health_check_interval, text, true); },
+       [](const settings& from) { return show_seconds(from.health_check_interval); }},
+      {"timeout-keep-alive", "seconds for which an idle connection is kept; more than the servers' heartbeat interval",
+       [](settings& to, const std::string& text) { return take_seconds(to.timeout_keep_alive, text, false); },
+       [](const settings& from) { return show_seconds(from.timeout_keep_alive); }},
+      {"http-threads", "threads that serve HTTP",
+       [](settings& to, const std::string& text) {
+         return take_whole<std::size_t>(to.http_threads, text, 1, most_http_threads);
+       },
+       [](const settings& from) { return std::to_string(from.http_threads); }},
+      {"shutdown-grace", "seconds for requests under way to be answered when the service stops",
+       [](settings& to, const std::string& text) { return take_seconds(to.shutdown_grace, text, true); },
+       [](const settings& from) { return show_seconds(from.shutdown_grace); }},
+      {"log-level", "error, warning, info, debug (actors, ticks) or trace (every message)",
+       [](settings& to, const std::string& text) -> problem {
+         const auto level = log::parse_level(text);
+         if (!level)
+           return "must be error, warning, info, debug or trace";
+         to.log_level = *level;
+         return std::nullopt;
+       },
+       [](const settings& from) { return std::string{log::to_string(from.log_level)}; }},
+      {"log-file", "file to append the log to instead of standard error",
+       [](settings& to, const std::string& text) -> problem {
+         to.log_file = text;
+         return std::nullopt;
+       },
+       [](const settings& from) { return from.log_file; }},
+      {"log-components", "only these components below warning, separated by commas, such as registry,health",
+       [](settings& to, const std::string& text) -> problem {
+         to.log_components = split_list(text);
+         return std::nullopt;
+       },
+       [](const settings& from) { return fmt::format("{}", fmt::join(from.log_components, ",")); }},
+  };
+  return all;
+}
+
+std::string environment_name(std::string_view name) {
+  std::string result{environment_prefix};
+  for (char c : name)
+    result += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return result;
+}
+
+std::string usage_error(const std::string& problems) {
+  return fmt::format("mp-coordinator: {}\nRun mp-coordinator --help for the settings.\n", problems);
+}
+
+/// What was given for a setting, and by whom.
+struct given {
+  std::string value;
+  std::string source;
+  std::string called; ///< The name that the operator used.
+};
+
+class reader {
+public:
+  reader() {
+    app_.set_version_flag("--version", std::string{"mp-coordinator "} + version, "print the version and exit");
+    for (const auto& setting : all_settings())
+      add(setting.name, setting.description
+                            + fmt::format(" (default: {})", [&] {
+                                auto value = setting.show(settings{});
+                                return value.empty() ? std::string{"none"} : value;
+                              }()));
+    add("config", "file of `name = value` lines with the names of the flags, without dashes in front");
+    app_.footer("A flag beats its environment variable, that beats the --config file. docs/settings.md has more.");
+  }
+
+  std::variant<settings, early_exit> read(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& wanted) { // --help, --version
+      std::ostringstream text;
+      app_.exit(wanted, text, text);
+      return early_exit{0, text.str()};
+    } catch (const CLI::ParseError& error) {
+      return early_exit{2, usage_error(error.what())};
+    }
+    std::vector<std::string> problems;
+    read_flags_and_environment(argc, argv);
+    if (auto file = given_.find("config"); file != given_.end())
+      read_file(file->second.value, problems);
+
+    settings result;
+    for (const auto& setting : all_settings()) {
+      std::string source = "default";
+      if (auto found = given_.find(setting.name); found != given_.end()) {
+        source = found->second.source;
+        if (auto wrong = setting.take(result, found->second.value))
+          problems.push_back(fmt::format("{}: {}, not '{}'", found->second.called, *wrong, found->second.value));
+      }
+      result.sources.push_back({setting.name, "", source});
+    }
+    if (!problems.empty())
+      return early_exit{2, usage_error(fmt::format("{}", fmt::join(problems, "\nmp-coordinator: ")))};
+    for (std::size_t i = 0; i < result.sources.size(); ++i)
+      result.sources[i].value = all_settings()[i].show(result);
+    return result;
+  }
+
+private:
+  void add(const std::string& name, const std::string& description) {
+    app_.add_option("--" + name, description)->envname(environment_name(name))->expected(1)->type_name("VALUE");
+  }
+
+  void read_flags_and_environment(int argc, const char* const* argv) {
+    for (const auto* option : app_.get_options()) {
+      const auto name = option->get_single_name();
+      if (option->count() == 0 || name == "help" || name == "version")
+        continue;
+      // CLI11 does not tell whether a value was a flag's or the environment's.
+      const auto flag = "--" + name;
+      const bool is_flag = std::any_of(argv + 1, argv + argc, [&](std::string_view word) {
+        return word == flag || word.starts_with(flag + "=");
+      });
+      given_[name] = {option->results().back(), is_flag ? "flag" : "environment",
+                      is_flag ? flag : environment_name(name)};
+    }
+  }
+
+  void read_file(const std::string& path, std::vector<std::string>& problems) {
+    const auto called = given_["config"].called;
+    try {
+      for (const auto& item : CLI::ConfigTOML{}.from_file(path)) {
+        const auto name = item.fullname();
+        const bool known
+            = std::ranges::any_of(all_settings(), [&](const setting& setting) { return setting.name == name; });
+        if (!known)
+          problems.push_back(fmt::format("{}: {}: there is no setting '{}'", called, path, name));
+        else if (!given_.contains(name))
+          given_[name] = {fmt::format("{}", fmt::join(item.inputs, ",")), "file", fmt::format("{}: {}", path, name)};
+      }
+    } catch (const CLI::Error& error) {
+      problems.push_back(fmt::format("{}: cannot read {}: {}", called, path, error.what()));
+    }
+  }
+
+  CLI::App app_{"mp-coordinator keeps the membership of a fleet of LMCache mp servers.", "mp-coordinator"};
+  std::map<std::string, given> given_;
+};
+
+} // namespace
+
+std::size_t default_http_threads() noexcept {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
+}
+
+std::variant<settings, early_exit> read_settings(int argc, const char* const* argv) { return reader{}.read(argc, argv); }
+
+} // namespace coordinator

@@ -1,0 +1,25 @@
+#include "http/gateway.hpp"
+
+namespace coordinator::http {
+
+namespace {
+
+void openapi(const call& asked) {
+  response reply;
+  reply.body = asked.state().options.routes->openapi_document();
+  asked.answer(std::move(reply));
+}
+
+} // namespace
+
+void register_openapi_api(router& routes) {
+  schema::operation doc;
+  doc.tag = "service";
+  doc.id = "openapi";
+  doc.summary = "This description of the API";
+  doc.description = "An OpenAPI 3.1 document made from the declarations that also parse and write the bodies.";
+  doc.responses = {{200, "The document.", "", {}}};
+  routes.add({Method::Get, "/openapi.json", small_body, doc, openapi});
+}
+
+} // namespace coordinator::http

@@ -212,7 +212,8 @@ void connection::respond(response reply, const request& to, time_point now) {
 
 void connection::refuse(const framing_error& error, time_point now) {
   close_after_response_ = true;
-  send(problem(error.status, error.detail), {Version::Http11, false, false}, now);
+  const auto& known = parser_.result(); // as far as it was read
+  send(problem(error.status, error.detail), {known.version, known.method == Method::Head, false}, now);
 }
 
 void connection::send(response reply, const response_framing& framing, time_point now) {

@@ -13,7 +13,7 @@ namespace {
 
 /// RFC 9112, 2.2: some old clients send an empty line after a body.
 constexpr std::size_t max_leading_empty_lines = 4;
-/// As many as 64 bits have. More could only be leading zeros, which nobody sends.
+/// As many as 64 bits need. A longer size is past every bound or padded with zeros, which nobody does.
 constexpr std::size_t max_chunk_size_digits = 16;
 /// `reset` keeps room for this many headers between requests; an idle connection should hold little.
 constexpr std::size_t kept_headers = 32;

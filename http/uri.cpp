@@ -23,25 +23,30 @@ constexpr bool is_unreserved(char c) noexcept {
 }
 
 std::optional<std::string> decode(std::string_view text, bool plus_is_blank) {
+  const auto is_special = [plus_is_blank](char c) { return c == '%' || (c == '+' && plus_is_blank); };
   std::string result;
   result.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && plus_is_blank) {
+  for (;;) {
+    // Most text holds nothing to decode, so what lies between is copied as a whole.
+    const auto special = std::find_if(text.begin(), text.end(), is_special);
+    result.append(text.begin(), special);
+    text.remove_prefix(static_cast<std::size_t>(special - text.begin()));
+    if (text.empty())
+      return result;
+    if (text.front() == '+') {
       result += ' ';
-    } else if (text[i] != '%') {
-      result += text[i];
-    } else {
-      if (text.size() - i < 3)
-        return std::nullopt;
-      const int high = hexadecimal(text[i + 1]);
-      const int low = hexadecimal(text[i + 2]);
-      if (high < 0 || low < 0)
-        return std::nullopt;
-      result += static_cast<char>(high * 16 + low);
-      i += 2;
+      text.remove_prefix(1);
+      continue;
     }
+    if (text.size() < 3)
+      return std::nullopt;
+    const int high = hexadecimal(text[1]);
+    const int low = hexadecimal(text[2]);
+    if (high < 0 || low < 0)
+      return std::nullopt;
+    result += static_cast<char>(high * 16 + low);
+    text.remove_prefix(3);
   }
-  return result;
 }
 
 /// Calls `use` with each piece between separators, until it returns false. An empty text is one empty piece.
@@ -114,6 +119,7 @@ std::optional<target> parse_target(std::string_view text) {
     return result;
   if (path.back() == '/')
     path.remove_suffix(1);
+  result.segments.reserve(4); // as many as most routes have at most
   const bool well_formed = for_each_piece(path, '/', [&result](std::string_view piece) {
     auto segment = decode(piece, false);
     if (segment)

@@ -20,6 +20,12 @@ expiry_request pause_watch::on_tick(time_point now) noexcept {
 
 namespace {
 
+void give_up_sweep(health_actor::stateful_pointer<health_state> self, const std::string& why) {
+  self->state.sweeping = false;
+  ++self->state.failed_sweeps;
+  log::write(log::level::warning, log::of(self), "health.sweep_failed", {{"error", why}});
+}
+
 void sweep(health_actor::stateful_pointer<health_state> self, const expiry_request& request,
            const std::shared_ptr<progress_mark>& progress) {
   auto& state = self->state;
@@ -31,11 +37,14 @@ void sweep(health_actor::stateful_pointer<health_state> self, const expiry_reque
     log::write(log::level::warning, log::of(self), "health.stood_still",
                {{"for", request.stood_still}, {"evicts", request.evict}});
   state.sweeping = true;
+  const auto number = ++state.asked;
   const auto started = self->clock().now();
   // No deadline: CAF keeps a timer per deadline, and a registry that ended answers with an error at once.
   self->request(state.actors.registry, caf::infinite, expire_atom_v, request)
       .then(
           [=, &state](const expiry_report& report) {
+            if (number != state.asked)
+              return;
             state.sweeping = false;
             ++state.sweeps;
             progress->stamp(self->clock().now());
@@ -44,11 +53,9 @@ void sweep(health_actor::stateful_pointer<health_state> self, const expiry_reque
                         {"remaining", report.remaining},
                         {"took", self->clock().now() - started}});
           },
-          [=, &state](const caf::error& error) {
-            state.sweeping = false;
-            ++state.failed_sweeps;
-            log::write(log::level::warning, log::of(self), "health.sweep_failed",
-                       {{"error", self->system().render(error)}});
+          [=](const caf::error& error) {
+            if (number == self->state.asked)
+              give_up_sweep(self, self->system().render(error));
           });
 }
 
@@ -66,7 +73,13 @@ health_actor::behavior_type health(health_actor::stateful_pointer<health_state> 
                  if (options.evicts)
                    sweep(self, self->state.watch.on_tick(now), options.sweep_progress);
                }),
-      observed(self, [self](links_atom, const links& current) { self->state.actors = current; }),
+      observed(self,
+               [self](links_atom, const links& current) {
+                 // An actor that ends in mid-request may leave it without an answer (CAF 0.17 has no broken promises).
+                 if (self->state.sweeping && current.registry != self->state.actors.registry)
+                   give_up_sweep(self, "the registry was restarted");
+                 self->state.actors = current;
+               }),
       observed(self,
                [self](status_atom) {
                  const auto& state = self->state;

@@ -57,6 +57,7 @@ struct health_state : observed_state {
   links actors;
   pause_watch watch{duration::zero()};
   bool sweeping = false;
+  std::uint64_t asked = 0; ///< Numbers the sweeps: an answer to an earlier one says nothing of the current.
   std::uint64_t sweeps = 0;
   std::uint64_t failed_sweeps = 0;
 };

@@ -68,7 +68,10 @@ void on_failure(pointer self, const supervisor_options& options, std::uint32_t i
   const auto wait = earlier == 0 ? duration::zero() : first_backoff * (1 << (earlier - 1));
   log::write(log::level::error, log::of(self), "supervisor.restart",
              {{"actor", name}, {"reason", why}, {"restarts", child.restarts}, {"in", wait}});
-  self->delayed_send(self, wait, restart_atom_v, index);
+  if (wait == duration::zero())
+    self->send(self, restart_atom_v, index);
+  else
+    self->delayed_send(self, wait, restart_atom_v, index);
 }
 
 void on_down(pointer self, const supervisor_options& options, const caf::down_msg& down) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -29,12 +30,20 @@ constexpr std::uint64_t max_queued_lines = 100;
 constexpr std::array<unsigned, 5> caf_levels{3, 6, 9, 12, 15};
 constexpr std::uint8_t closed = 0;
 
+struct waiting_line {
+  level severity;
+  std::uint64_t id;
+  std::string text;
+};
+
 struct front {
   std::mutex mutex; ///< Orders pushes with `close`, and makes "room left?" and "push" one step.
   caf::actor_system* system = nullptr;
   log_sink* sink = nullptr;
   std::uint64_t pushed = 0;
   std::uint64_t rendered_before = 0; ///< Lines that the sink had seen when the front was opened.
+  std::deque<waiting_line> waiting;  ///< Newer than all that CAF's queue holds.
+  std::size_t waiting_bytes = 0;
   std::vector<std::string> components;
   /// 0 when closed, else the threshold + 1: the whole filter in one load for lines that are off.
   std::atomic<std::uint8_t> open_level = closed;
@@ -44,6 +53,27 @@ struct front {
 front& the_front() {
   static front instance;
   return instance;
+}
+
+/// Lines in CAF's queue, the one being written included. With the mutex held.
+std::uint64_t queued(const front& front) { return front.pushed - (front.sink->lines() - front.rendered_before); }
+
+/// With the mutex held, and room in CAF's queue.
+void push(front& front, waiting_line line) {
+  ++front.pushed;
+  front.system->logger().log({caf_levels[static_cast<std::size_t>(line.severity)], 0, caf::atom("mpc"), "", "", "",
+                              std::move(line.text), std::this_thread::get_id(), line.id, caf::make_timestamp()});
+}
+
+/// Hands on what waits, as far as there is room.
+void refill() {
+  auto& front = the_front();
+  std::lock_guard guard{front.mutex};
+  while (front.system != nullptr && !front.waiting.empty() && queued(front) < max_queued_lines) {
+    front.waiting_bytes -= front.waiting.front().text.size();
+    push(front, std::move(front.waiting.front()));
+    front.waiting.pop_front();
+  }
 }
 
 bool needs_quotes(std::string_view text) noexcept {
@@ -133,13 +163,15 @@ void write(level severity, source who, std::string_view event, std::span<const f
   std::lock_guard guard{front.mutex};
   if (front.system == nullptr)
     return;
-  if (front.pushed - (front.sink->lines() - front.rendered_before) >= max_queued_lines) {
+  waiting_line made{severity, who.id, std::move(line)};
+  if (front.waiting.empty() && queued(front) < max_queued_lines) {
+    push(front, std::move(made));
+  } else if (front.waiting_bytes + made.text.size() <= max_waiting_bytes) {
+    front.waiting_bytes += made.text.size();
+    front.waiting.push_back(std::move(made)); // there are lines on their way, whose end calls `refill`
+  } else {
     front.sink->count_lost();
-    return;
   }
-  ++front.pushed;
-  front.system->logger().log({caf_levels[static_cast<std::size_t>(severity)], 0, caf::atom("mpc"), "", "", "",
-                              std::move(line), std::this_thread::get_id(), who.id, caf::make_timestamp()});
 }
 
 void open(caf::actor_system& system, log_sink& sink, options chosen) {
@@ -149,14 +181,30 @@ void open(caf::actor_system& system, log_sink& sink, options chosen) {
   front.sink = &sink;
   front.pushed = 0;
   front.rendered_before = sink.lines();
+  sink.after_line(refill);
   front.components = std::move(chosen.components);
   front.filters_components = !front.components.empty();
   front.open_level = static_cast<std::uint8_t>(static_cast<std::uint8_t>(chosen.threshold) + 1);
 }
 
+void flush(std::chrono::nanoseconds patience) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  auto& front = the_front();
+  while (std::chrono::steady_clock::now() < deadline) {
+    {
+      std::lock_guard guard{front.mutex};
+      if (front.system == nullptr || (front.waiting.empty() && queued(front) == 0))
+        return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+}
+
 void close() noexcept {
   auto& front = the_front();
   std::lock_guard guard{front.mutex};
+  front.waiting.clear();
+  front.waiting_bytes = 0;
   front.open_level = closed;
   front.system = nullptr;
   front.sink = nullptr;

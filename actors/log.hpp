@@ -20,8 +20,9 @@ class log_sink;
 /// The service's log: lines of time, level, actor and key=value fields, written by CAF's logger.
 ///
 /// CAF's own macros compile to nothing in the packaged build, and its logger blocks the caller once 128 events wait. So
-/// this front builds the events itself, filters them by level and component before any text is made, and drops and
-/// counts what the logger can't take at once. All functions may be called from any thread.
+/// this front builds the events itself, filters them by level and component before any text is made, keeps a burst back
+/// until the logger has room for it, and drops and counts what is more than `max_waiting_bytes`. All functions may be
+/// called from any thread and none waits, but for `flush`.
 namespace coordinator::log {
 
 enum class level : std::uint8_t { error, warning, info, debug, trace };
@@ -79,7 +80,13 @@ struct options {
 /// outlive the matching `close`.
 void open(caf::actor_system& system, log_sink& sink, options chosen);
 
-/// Lines written from now on are lost.
+/// Waits until everything written so far is out, or for `patience`.
+void flush(std::chrono::nanoseconds patience) noexcept;
+
+/// Lines written from now on, and those still waiting, are lost.
 void close() noexcept;
+
+/// A sweep that evicts a large fleet at once writes about 130 bytes an instance; this is room for 100,000 of them.
+inline constexpr std::size_t max_waiting_bytes = std::size_t{16} << 20;
 
 } // namespace coordinator::log

@@ -49,6 +49,8 @@ int log_sink::sync() {
     count_lost();
   line_.clear();
   lines_.fetch_add(1, std::memory_order_release);
+  if (after_line_)
+    after_line_();
   return 0; // a stream that went bad would never write again
 }
 

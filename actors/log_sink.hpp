@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <streambuf>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace coordinator {
 
@@ -31,6 +33,9 @@ public:
   /// Counts a line that was lost before it came here. Any thread.
   void count_lost() noexcept { lost_.fetch_add(1, std::memory_order_relaxed); }
 
+  /// Called on the logger's thread after each line. To be set while no line is on its way.
+  void after_line(std::function<void()> action) { after_line_ = std::move(action); }
+
 protected:
   int_type overflow(int_type character) override;
   std::streamsize xsputn(const char* text, std::streamsize size) override;
@@ -41,6 +46,7 @@ private:
   bool wait_writable() const;
 
   int descriptor_;
+  std::function<void()> after_line_;
   std::string line_;
   bool torn_ = false; ///< The last line was written in part.
   std::atomic<bool> stopping_ = false;

@@ -27,6 +27,7 @@ system_config::system_config(std::size_t scheduler_threads) {
   set("logger.console", caf::atom("uncolored"));
   set("logger.verbosity", caf::atom("trace"));
   set("logger.console-verbosity", caf::atom("trace"));
+  set("logger.file-verbosity", caf::atom("quiet")); // or it leaves a file in the working directory
   static_assert(log_sink::mark == "mpc ", "the category that the format below puts before each message");
   set("logger.console-format", std::string{"%c %m"});
 }

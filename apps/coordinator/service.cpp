@@ -43,8 +43,9 @@ constexpr log::source service_source{"service", 0};
 /// Tick of actors that need one only to prove that they make progress.
 constexpr duration pulse = std::chrono::seconds{1};
 constexpr duration worker_progress_limit = std::chrono::seconds{3};
-/// The part of the grace that is kept for the actors to end in, after the last request.
-constexpr duration reserve_for_actors = std::chrono::milliseconds{500};
+/// The part of the grace that is kept for the actors to end in, after the last request, and for the log to be written.
+constexpr duration reserve_for_ending = std::chrono::milliseconds{800};
+constexpr duration log_flush_patience = std::chrono::milliseconds{500};
 /// What a thread that hangs in spite of the grace may take more before the process ends without it.
 constexpr duration overtime = std::chrono::seconds{1};
 
@@ -214,7 +215,7 @@ int serve(const settings& chosen, const sigset_t& stop_signals, caf::actor_syste
   const watchdog guard{deadline + overtime};
   log::write(log::level::info, service_source, "service.stopping", {{"signal", ::strsignal(signal)}});
   board->begin_stopping();
-  const auto patience = std::max(chosen.shutdown_grace - reserve_for_actors, duration::zero());
+  const auto patience = std::max(chosen.shutdown_grace - reserve_for_ending, duration::zero());
   if (!server.drain(patience))
     log::write(log::level::warning, service_source, "server.drain_cut_short", {{"after", patience}});
   caf::anon_send_exit(root, caf::exit_reason::user_shutdown);
@@ -244,6 +245,7 @@ int run_service(const settings& chosen) {
   {
     caf::actor_system system{config};
     status = serve(chosen, stop_signals, system, sink);
+    log::flush(log_flush_patience);
     log::close();
     sink.stop_waiting(); // the system's end waits for its logger, which must not wait for a reader
   }

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <iostream>
+#include <memory>
 #include <regex>
 #include <thread>
 
@@ -138,12 +140,12 @@ BOOST_AUTO_TEST_CASE(lines_below_the_threshold_or_of_other_components_are_left_o
 BOOST_AUTO_TEST_CASE(a_reader_that_stalls_costs_lines_but_no_time_and_is_told_how_many) {
   pipe_ends pipe;
   log_sink sink{pipe.write_end};
-  constexpr std::size_t written = 5000;
+  constexpr std::size_t written = 40'000;
   std::string text;
   {
     logging open{sink};
     const std::string filler(1000, 'x');
-    for (std::size_t i = 0; i < written; ++i) // far more than the pipe and the queue hold
+    for (std::size_t i = 0; i < written; ++i) // far more than the pipe and the queues hold
       log::write(log::level::info, {"test"}, "line", {{"filler", filler}});
     // The reader comes back. What had been queued gets through, and so do the counts of what was lost: together they
     // account for every line.
@@ -156,6 +158,27 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stalls_costs_lines_but_no_time_and_is_told_ho
   }
   BOOST_TEST(lost_lines(text) > 0u);
   BOOST_TEST(count(text, " line ") + lost_lines(text) >= written);
+}
+
+BOOST_AUTO_TEST_CASE(a_burst_is_written_whole_and_in_order) {
+  std::FILE* file = std::tmpfile();
+  BOOST_REQUIRE(file != nullptr);
+  constexpr int written = 20'000;
+  log_sink sink{::fileno(file)};
+  {
+    logging open{sink};
+    for (int i = 0; i < written; ++i)
+      log::write(log::level::info, {"test"}, "line", {{"number", i}});
+    log::flush(30s);
+  }
+  std::rewind(file);
+  int next = 0;
+  std::array<char, 256> line{};
+  while (std::fgets(line.data(), line.size(), file) != nullptr)
+    if (std::string_view{line.data()}.ends_with(fmt::format(" number={}\n", next)))
+      ++next;
+  std::fclose(file);
+  BOOST_TEST(next == written);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_disk_costs_lines_only) {

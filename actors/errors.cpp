@@ -23,7 +23,9 @@ std::string to_string(ec code) {
   return "unknown_error";
 }
 
-caf::error make_error(ec code) { return {static_cast<std::uint8_t>(code), category}; }
+caf::error make_error(ec code) {
+  return {static_cast<std::uint8_t>(code), category};
+}
 
 std::string render_error(std::uint8_t code, caf::atom_value, const caf::message&) {
   return to_string(static_cast<ec>(code));

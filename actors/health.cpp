@@ -6,14 +6,11 @@ namespace coordinator {
 
 expiry_request pause_watch::on_tick(time_point now) noexcept {
   expiry_request result;
-  if (ticked_) {
-    const auto lateness = now - last_tick_ - tick_interval_;
-    if (lateness > tolerance)
-      result.stood_still = lateness;
-    result.evict = deferred_ || lateness < tick_interval_;
-  }
+  const auto lateness = now - last_tick_ - tick_interval_;
+  if (lateness > tolerance)
+    result.stood_still = lateness;
+  result.evict = deferred_ || lateness < tick_interval_;
   deferred_ = !result.evict;
-  ticked_ = true;
   last_tick_ = now;
   return result;
 }
@@ -48,10 +45,9 @@ void sweep(health_actor::stateful_pointer<health_state> self, const expiry_reque
             state.sweeping = false;
             ++state.sweeps;
             progress->stamp(self->clock().now());
-            log::write(log::level::debug, log::of(self), "health.sweep",
-                       {{"lapsed", report.lapsed},
-                        {"remaining", report.remaining},
-                        {"took", self->clock().now() - started}});
+            log::write(
+                log::level::debug, log::of(self), "health.sweep",
+                {{"lapsed", report.lapsed}, {"remaining", report.remaining}, {"took", self->clock().now() - started}});
           },
           [=](const caf::error& error) {
             if (number == self->state.asked)
@@ -64,7 +60,7 @@ void sweep(health_actor::stateful_pointer<health_state> self, const expiry_reque
 health_actor::behavior_type health(health_actor::stateful_pointer<health_state> self, health_options options) {
   observe_life(self);
   self->state.actors = std::move(options.actors);
-  self->state.watch = pause_watch{options.tick_interval};
+  self->state.watch = pause_watch{options.tick_interval, self->clock().now()};
   return {
       observed(self,
                [=](caf::tick_atom) {

@@ -37,7 +37,8 @@ public:
   /// Lateness up to this is ordinary scheduling, not a pause.
   static constexpr duration tolerance = std::chrono::milliseconds{100};
 
-  explicit pause_watch(duration tick_interval) : tick_interval_(tick_interval) {}
+  /// The first tick is due one interval after `started`.
+  pause_watch(duration tick_interval, time_point started) : tick_interval_(tick_interval), last_tick_(started) {}
 
   /// To be called on every tick. A tick that comes too late tells of a pause: every lease is lengthened by it. One that
   /// is late by a whole interval has missed a sweep, and then heartbeats that arrived meanwhile may still lie unread
@@ -47,15 +48,14 @@ public:
 
 private:
   duration tick_interval_;
-  time_point last_tick_{};
-  bool ticked_ = false;
+  time_point last_tick_;
   bool deferred_ = false;
 };
 
 struct health_state : observed_state {
   static inline constexpr const char* name = "health";
   links actors;
-  pause_watch watch{duration::zero()};
+  pause_watch watch{duration::zero(), time_point{}}; ///< Replaced when the actor starts.
   bool sweeping = false;
   std::uint64_t asked = 0; ///< Numbers the sweeps: an answer to an earlier one says nothing of the current.
   std::uint64_t sweeps = 0;

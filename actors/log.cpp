@@ -29,6 +29,8 @@ constexpr std::uint64_t max_queued_lines = 100;
 /// What CAF numbers its levels by (`caf::logger` knows no names for them in this build).
 constexpr std::array<unsigned, 5> caf_levels{3, 6, 9, 12, 15};
 constexpr std::uint8_t closed = 0;
+/// Start and stop, the port and the settings: what every log needs to be understood.
+constexpr std::string_view always_shown = "service";
 
 struct waiting_line {
   level severity;
@@ -56,7 +58,9 @@ front& the_front() {
 }
 
 /// Lines in CAF's queue, the one being written included. With the mutex held.
-std::uint64_t queued(const front& front) { return front.pushed - (front.sink->lines() - front.rendered_before); }
+std::uint64_t queued(const front& front) {
+  return front.pushed - (front.sink->lines() - front.rendered_before);
+}
 
 /// With the mutex held, and room in CAF's queue.
 void push(front& front, waiting_line line) {
@@ -103,7 +107,9 @@ void append_quoted(std::string& out, std::string_view text) {
 
 } // namespace
 
-std::string_view to_string(level value) noexcept { return level_names[static_cast<std::size_t>(value)]; }
+std::string_view to_string(level value) noexcept {
+  return level_names[static_cast<std::size_t>(value)];
+}
 
 std::optional<level> parse_level(std::string_view text) noexcept {
   const auto found = std::ranges::find(level_names, text);
@@ -112,7 +118,9 @@ std::optional<level> parse_level(std::string_view text) noexcept {
   return static_cast<level>(found - level_names.begin());
 }
 
-source of(const caf::local_actor* self) noexcept { return {self->name(), self->id()}; }
+source of(const caf::local_actor* self) noexcept {
+  return {self->name(), self->id()};
+}
 
 void field::append_to(std::string& out) const {
   out += ' ';
@@ -133,9 +141,9 @@ void field::append_to(std::string& out) const {
 
 std::string render(level severity, source who, std::string_view event, std::span<const field> fields) {
   const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  std::string line = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}",
-                                 fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                                 now.time_since_epoch().count() % 1000, to_string(severity), who.name);
+  std::string line =
+      fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z {} {}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+                  now.time_since_epoch().count() % 1000, to_string(severity), who.name);
   if (who.id != 0)
     fmt::format_to(std::back_inserter(line), "#{}", who.id);
   line += ' ';
@@ -149,7 +157,8 @@ bool enabled(level severity, std::string_view component) noexcept {
   auto& front = the_front();
   if (static_cast<std::uint8_t>(severity) >= front.open_level.load(std::memory_order_relaxed))
     return false;
-  if (severity <= level::warning || !front.filters_components.load(std::memory_order_relaxed))
+  if (severity <= level::warning || component == always_shown
+      || !front.filters_components.load(std::memory_order_relaxed))
     return true;
   std::lock_guard guard{front.mutex};
   return std::ranges::find(front.components, component) != front.components.end();

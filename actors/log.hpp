@@ -73,7 +73,8 @@ std::string render(level severity, source who, std::string_view event, std::span
 
 struct options {
   level threshold = level::info;
-  std::vector<std::string> components; ///< Only these components, at every level but error and warning. Empty: all.
+  /// Below warning, only lines of these components, and those of the service itself. Empty: all.
+  std::vector<std::string> components;
 };
 
 /// Starts writing through the logger of `system`, whose output `sink` receives (see actors/system.hpp). Both must

@@ -22,7 +22,8 @@ struct row {
   /// Hash of canonical address and port: only a candidate for being the same, and 8 bytes instead of a string.
   std::size_t address_hash = 0;
   std::uint64_t number = 0;
-  /// On the lease clock. Not a key of any index (the order of heartbeats is kept by moving rows), so it may change in place.
+  /// On the lease clock. Not a key of any index (the order of heartbeats is kept by moving rows), so it may change in
+  /// place.
   mutable time_point last_heartbeat{};
 
   std::string_view id() const noexcept { return entry->instance_id; }
@@ -38,8 +39,7 @@ std::size_t address_hash(const schema::instance& entry) {
 }
 
 bool same_address(const schema::instance& left, const schema::instance& right) {
-  return left.http_port == right.http_port
-         && schema::canonical_address(left.ip) == schema::canonical_address(right.ip);
+  return left.http_port == right.http_port && schema::canonical_address(left.ip) == schema::canonical_address(right.ip);
 }
 
 } // namespace
@@ -51,8 +51,7 @@ struct membership::table {
                                     std::hash<std::string_view>>,
                index::sequenced<index::tag<by_registration>>,
                index::sequenced<index::tag<by_heartbeat>>, // longest silent first
-               index::hashed_non_unique<index::tag<by_address>,
-                                        index::member<row, std::size_t, &row::address_hash>>>>;
+               index::hashed_non_unique<index::tag<by_address>, index::member<row, std::size_t, &row::address_hash>>>>;
   container rows;
 
   auto& ids() noexcept { return rows.get<by_id>(); }
@@ -68,8 +67,8 @@ struct membership::table {
 };
 
 membership::membership(duration timeout, std::string run, std::function<std::string()> generate_id)
-    : timeout_(timeout), run_(std::move(run)), generate_id_(std::move(generate_id)),
-      table_(std::make_unique<table>()) {}
+    : timeout_(timeout), run_(std::move(run)), generate_id_(std::move(generate_id)), table_(std::make_unique<table>()) {
+}
 
 membership::~membership() = default;
 
@@ -187,9 +186,13 @@ std::vector<instance_details> membership::details(time_point now) const {
   return result;
 }
 
-std::size_t membership::size() const noexcept { return table_->rows.size(); }
+std::size_t membership::size() const noexcept {
+  return table_->rows.size();
+}
 
-std::string membership::registration_tag(std::uint64_t number) const { return fmt::format("{}-{}", run_, number); }
+std::string membership::registration_tag(std::uint64_t number) const {
+  return fmt::format("{}-{}", run_, number);
+}
 
 bool membership::admits(const registration_condition& condition, std::uint64_t number) const {
   return !condition || std::ranges::find(*condition, registration_tag(number)) != condition->end();

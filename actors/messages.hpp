@@ -75,27 +75,27 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(coordinator::schema::register_request)
 
 CAF_BEGIN_TYPE_ID_BLOCK(coordinator, caf::first_custom_type_id)
 
-  // to the registry
-  CAF_ADD_ATOM(coordinator, coordinator, register_atom, "register")
-  CAF_ADD_ATOM(coordinator, coordinator, heartbeat_atom, "heartbeat")
-  CAF_ADD_ATOM(coordinator, coordinator, deregister_atom, "deregister")
-  CAF_ADD_ATOM(coordinator, coordinator, list_atom, "list")
-  CAF_ADD_ATOM(coordinator, coordinator, details_atom, "details")
-  CAF_ADD_ATOM(coordinator, coordinator, find_atom, "find")
-  CAF_ADD_ATOM(coordinator, coordinator, expire_atom, "expire")
+// to the registry
+CAF_ADD_ATOM(coordinator, coordinator, register_atom, "register")
+CAF_ADD_ATOM(coordinator, coordinator, heartbeat_atom, "heartbeat")
+CAF_ADD_ATOM(coordinator, coordinator, deregister_atom, "deregister")
+CAF_ADD_ATOM(coordinator, coordinator, list_atom, "list")
+CAF_ADD_ATOM(coordinator, coordinator, details_atom, "details")
+CAF_ADD_ATOM(coordinator, coordinator, find_atom, "find")
+CAF_ADD_ATOM(coordinator, coordinator, expire_atom, "expire")
 
-  // to every supervised actor
-  CAF_ADD_ATOM(coordinator, coordinator, links_atom, "links")
-  CAF_ADD_ATOM(coordinator, coordinator, status_atom, "status")
+// to every supervised actor
+CAF_ADD_ATOM(coordinator, coordinator, links_atom, "links")
+CAF_ADD_ATOM(coordinator, coordinator, status_atom, "status")
 
-  // of the supervisor to itself
-  CAF_ADD_ATOM(coordinator, coordinator, due_atom, "due")
-  CAF_ADD_ATOM(coordinator, coordinator, restart_atom, "restart")
+// of the supervisor to itself
+CAF_ADD_ATOM(coordinator, coordinator, due_atom, "due")
+CAF_ADD_ATOM(coordinator, coordinator, restart_atom, "restart")
 
-  CAF_ADD_TYPE_ID(coordinator, (coordinator::instance_reference))
-  CAF_ADD_TYPE_ID(coordinator, (coordinator::expiry_request))
-  CAF_ADD_TYPE_ID(coordinator, (coordinator::expiry_report))
-  CAF_ADD_TYPE_ID(coordinator, (coordinator::actor_status))
+CAF_ADD_TYPE_ID(coordinator, (coordinator::instance_reference))
+CAF_ADD_TYPE_ID(coordinator, (coordinator::expiry_request))
+CAF_ADD_TYPE_ID(coordinator, (coordinator::expiry_report))
+CAF_ADD_TYPE_ID(coordinator, (coordinator::actor_status))
 
 CAF_END_TYPE_ID_BLOCK(coordinator)
 

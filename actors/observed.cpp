@@ -16,7 +16,9 @@ void log_handled(const caf::local_actor* self, const std::string& content) {
              {{"message", std::string_view{content}.substr(0, max_traced_content)}});
 }
 
-void log_spawned(const caf::local_actor* self) { log::write(log::level::debug, log::of(self), "actor.spawned"); }
+void log_spawned(const caf::local_actor* self) {
+  log::write(log::level::debug, log::of(self), "actor.spawned");
+}
 
 void log_ended(const char* name, caf::actor_id id, const std::string& reason) {
   log::write(log::level::debug, {name, id}, "actor.stopped", {{"reason", reason}});

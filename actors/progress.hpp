@@ -26,9 +26,7 @@ public:
 
   const std::string& name() const noexcept { return name_; }
   duration limit() const noexcept { return limit_; }
-  duration age(time_point now) const noexcept {
-    return now.time_since_epoch() - last_.load(std::memory_order_relaxed);
-  }
+  duration age(time_point now) const noexcept { return now.time_since_epoch() - last_.load(std::memory_order_relaxed); }
   bool late(time_point now) const noexcept { return age(now) > limit_; }
 
 private:

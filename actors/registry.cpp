@@ -35,18 +35,18 @@ registry_actor::behavior_type registry(registry_actor::stateful_pointer<registry
                                        registry_options options) {
   observe_life(self);
   auto& state = self->state;
-  state.members
-      = std::make_unique<membership>(options.instance_timeout, std::move(options.run), std::move(options.generate_id));
+  state.members =
+      std::make_unique<membership>(options.instance_timeout, std::move(options.run), std::move(options.generate_id));
   auto now = [self] { return self->clock().now(); };
   return {
-      observed(self,
-               [=, &state, wall_clock = std::move(options.wall_clock)](register_atom,
-                                                                       schema::register_request& request) {
-                 auto joined = state.members->join(std::move(request), now(), wall_clock());
-                 ++state.joined;
-                 log_join(self, joined);
-                 return joined;
-               }),
+      observed(
+          self,
+          [=, &state, wall_clock = std::move(options.wall_clock)](register_atom, schema::register_request& request) {
+            auto joined = state.members->join(std::move(request), now(), wall_clock());
+            ++state.joined;
+            log_join(self, joined);
+            return joined;
+          }),
       observed(self,
                [=, &state](heartbeat_atom, const instance_reference& target) -> caf::result<void> {
                  auto result = state.members->heartbeat(target.instance_id, target.condition, now());

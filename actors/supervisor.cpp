@@ -76,9 +76,8 @@ void on_failure(pointer self, const supervisor_options& options, std::uint32_t i
 
 void on_down(pointer self, const supervisor_options& options, const caf::down_msg& down) {
   auto& children = self->state.children;
-  auto found = std::ranges::find_if(children, [&](const auto& child) {
-    return child.running && child.actor.handle.address() == down.source;
-  });
+  auto found = std::ranges::find_if(
+      children, [&](const auto& child) { return child.running && child.actor.handle.address() == down.source; });
   if (found == children.end())
     return;
   found->running = false;
@@ -119,21 +118,21 @@ supervisor_actor::behavior_type supervisor(pointer self, supervisor_options give
     arm_tick(self, index, now + options->children[index].tick_interval);
   }
   return {
-      observed(self,
-               [=, &state](due_atom, std::uint32_t index) {
-                 if (state.stopping)
-                   return;
-                 const auto moment = self->clock().now();
-                 state.progress->stamp(moment);
-                 auto& child = state.children[index];
-                 const auto interval = options->children[index].tick_interval;
-                 const auto next = child.due + interval;
-                 arm_tick(self, index, next > moment ? next : moment + interval);
-                 log::write(log::level::debug, log::of(self), "supervisor.tick",
-                            {{"actor", options->children[index].name}});
-                 if (child.running)
-                   self->send(child.actor.handle, caf::tick_atom_v);
-               }),
+      observed(
+          self,
+          [=, &state](due_atom, std::uint32_t index) {
+            if (state.stopping)
+              return;
+            const auto moment = self->clock().now();
+            state.progress->stamp(moment);
+            auto& child = state.children[index];
+            const auto interval = options->children[index].tick_interval;
+            const auto next = child.due + interval;
+            arm_tick(self, index, next > moment ? next : moment + interval);
+            log::write(log::level::debug, log::of(self), "supervisor.tick", {{"actor", options->children[index].name}});
+            if (child.running)
+              self->send(child.actor.handle, caf::tick_atom_v);
+          }),
       observed(self,
                [=, &state](restart_atom, std::uint32_t index) {
                  if (state.stopping)

@@ -5,6 +5,8 @@
 
 #include <caf/mailbox_element.hpp>
 #include <caf/message.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <pistache/tcp.h>
 
 #include <sys/socket.h>
@@ -36,11 +38,17 @@ constexpr int accepts_per_turn = 64;
 
 constexpr log::source http_source{"http", 0};
 
-connection::time_point now() { return std::chrono::steady_clock::now(); }
+connection::time_point now() {
+  return std::chrono::steady_clock::now();
+}
 
-Pistache::Flags<NotifyOn> to_read() { return Pistache::Flags<NotifyOn>{NotifyOn::Read}; }
+Pistache::Flags<NotifyOn> to_read() {
+  return Pistache::Flags<NotifyOn>{NotifyOn::Read};
+}
 
-Tag tag_of(int descriptor) { return Tag{static_cast<std::uint64_t>(descriptor)}; }
+Tag tag_of(int descriptor) {
+  return Tag{static_cast<std::uint64_t>(descriptor)};
+}
 
 } // namespace
 
@@ -56,8 +64,8 @@ public:
 };
 
 actor_transport::actor_transport(std::size_t index, std::shared_ptr<shared_server> server, caf::actor_system& system)
-    : Pistache::Tcp::Transport(std::make_shared<adoption>()), index_(index), server_(std::move(server)),
-      unit_(&system), mail_(std::make_shared<outbox>()) {}
+    : Pistache::Tcp::Transport(std::make_shared<adoption>()), index_(index), server_(std::move(server)), unit_(&system),
+      mail_(std::make_shared<outbox>()) {}
 
 actor_transport::~actor_transport() {
   if (timer_ >= 0)
@@ -151,9 +159,25 @@ void actor_transport::deliver_posts() {
     mail_->post(outbox::command{[] {}}); // makes the loop come back without waiting
 }
 
+void actor_transport::attach(caf::strong_actor_ptr gateway) {
+  gateway_ = std::move(gateway);
+  for (auto& request : std::exchange(waiting_, {}))
+    serve(std::move(request));
+}
+
+std::string_view actor_transport::date() {
+  if (const auto second = std::time(nullptr); second != date_second_) {
+    date_second_ = second;
+    date_ = fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(second));
+  }
+  return date_;
+}
+
 void actor_transport::serve(exchange_ptr request) {
-  if (!gateway_)
-    return; // the timer finds the request unanswered
+  if (!gateway_) {
+    waiting_.push_back(std::move(request));
+    return;
+  }
   gateway_->enqueue(nullptr, caf::make_message_id(), caf::make_message(serve_atom::value, std::move(request)), &unit_);
 }
 
@@ -164,7 +188,9 @@ void actor_transport::watch_writable(connection& which, bool wanted) {
   reactor()->modifyFd(key(), which.descriptor(), interest, tag_of(which.descriptor()), Mode::Edge);
 }
 
-void actor_transport::resume_later(connection& which) { resumed_.emplace_back(which.descriptor(), which.serial()); }
+void actor_transport::resume_later(connection& which) {
+  resumed_.emplace_back(which.descriptor(), which.serial());
+}
 
 void actor_transport::start_accepting(int listener) {
   listener_ = listener;

@@ -12,8 +12,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <ctime>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -50,7 +53,7 @@ public:
   const std::shared_ptr<outbox>& mail() const noexcept override { return mail_; }
 
   /// The actor that requests go to. By command.
-  void attach(caf::strong_actor_ptr gateway) { gateway_ = std::move(gateway); }
+  void attach(caf::strong_actor_ptr gateway);
   /// Accepts on that listening socket from now on. By command.
   void start_accepting(int listener);
   void stop_accepting();
@@ -65,6 +68,7 @@ private:
 
   const router& routes() const noexcept override { return *server_->routes; }
   const server_limits& limits() const noexcept override { return server_->limits; }
+  std::string_view date() override;
   bool draining() const noexcept override { return server_->draining.load(std::memory_order_relaxed); }
   void serve(exchange_ptr request) override;
   void watch_writable(connection& which, bool wanted) override;
@@ -82,6 +86,10 @@ private:
   worker_unit unit_;
   std::shared_ptr<outbox> mail_;
   caf::strong_actor_ptr gateway_;
+  std::vector<exchange_ptr> waiting_; ///< Requests that came before there was a gateway.
+
+  std::string date_;
+  std::time_t date_second_ = 0;
 
   std::unordered_map<int, connection> connections_;
   std::vector<std::pair<int, std::uint64_t>> resumed_; ///< Descriptor and serial.

@@ -207,13 +207,13 @@ void connection::respond(response reply, const request& to, time_point now) {
   if (exchange_)
     exchange_->answered.store(true, std::memory_order_relaxed);
   close_after_response_ = close_after_response_ || !to.keep_alive || ended_ || host_.draining();
-  send(std::move(reply), {to.version, to.method == Method::Head, !close_after_response_}, now);
+  send(std::move(reply), {to.version, to.method == Method::Head, !close_after_response_, host_.date()}, now);
 }
 
 void connection::refuse(const framing_error& error, time_point now) {
   close_after_response_ = true;
   const auto& known = parser_.result(); // as far as it was read
-  send(problem(error.status, error.detail), {known.version, known.method == Method::Head, false}, now);
+  send(problem(error.status, error.detail), {known.version, known.method == Method::Head, false, host_.date()}, now);
 }
 
 void connection::send(response reply, const response_framing& framing, time_point now) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace coordinator::http {
 
@@ -21,6 +22,8 @@ public:
   virtual const router& routes() const noexcept = 0;
   virtual const server_limits& limits() const noexcept = 0;
   virtual const std::shared_ptr<outbox>& mail() const noexcept = 0;
+  /// The value of `Date`, good for this second.
+  virtual std::string_view date() = 0;
   /// No further request is to be taken on connections that have answered theirs.
   virtual bool draining() const noexcept = 0;
   /// Hands a request to the actors.
@@ -103,8 +106,8 @@ private:
   request_parser parser_;
   exchange_ptr exchange_; ///< The one under way; kept afterwards for its memory.
 
-  std::string head_;     ///< Of the response being written.
-  response response_;    ///< Its body.
+  std::string head_;  ///< Of the response being written.
+  response response_; ///< Its body.
   bool omit_body_ = false;
   std::size_t written_ = 0; ///< Of head and body together.
 

@@ -20,8 +20,8 @@ struct route;
 /// One request on its way through the service, with the way back.
 ///
 /// Made by the worker that owns the connection, which leaves it alone until the answer is back; in between it belongs
-/// to whoever answers, an actor on any thread. The worker checks at delivery that the connection still waits for this very
-/// exchange, so an answer can come late or never, but not to somebody else. One that nobody holds any more without
+/// to whoever answers, an actor on any thread. The worker checks at delivery that the connection still waits for this
+/// very exchange, so an answer can come late or never, but not to somebody else. One that nobody holds any more without
 /// having answered is noticed and answered with a 503.
 struct exchange {
   std::string bytes; ///< What `call` points into.

@@ -81,7 +81,9 @@ void call::answer_invalid(const schema::violations& found) const {
   answer(std::move(reply));
 }
 
-void call::answer_error(const caf::error& error) const { answer(problem_of(error)); }
+void call::answer_error(const caf::error& error) const {
+  answer(problem_of(error));
+}
 
 gateway_actor::behavior_type gateway(gateway_pointer self, gateway_options options) {
   observe_life(self);
@@ -91,7 +93,9 @@ gateway_actor::behavior_type gateway(gateway_pointer self, gateway_options optio
       observed(self, [self](caf::tick_atom) { self->state.options.progress->stamp(self->clock().now()); }),
       observed(self, [self](links_atom, const links& current) { self->state.options.actors = current; }),
       observed(self,
-               [self](status_atom) { return actor_status{gateway_state::name, self->state.handled, {}}; }),
+               [self](status_atom) {
+                 return actor_status{gateway_state::name, self->state.handled, {}};
+               }),
   };
 }
 

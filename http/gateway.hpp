@@ -69,7 +69,9 @@ public:
   gateway_state& state() const noexcept { return self_->state; }
   time_point now() const { return self_->clock().now(); }
 
-  std::optional<std::string_view> query(std::string_view name) const noexcept { return exchange_->where.parameter(name); }
+  std::optional<std::string_view> query(std::string_view name) const noexcept {
+    return exchange_->where.parameter(name);
+  }
 
   /// The instance id that is the path's first parameter. When it can't be one, answers with a 422 and is empty.
   std::optional<std::string> instance_id() const;
@@ -91,8 +93,8 @@ public:
   /// What `If-Match` demands. When it is malformed, answers with a 400 and is empty.
   std::optional<registration_condition> condition() const;
 
-  /// Asks an actor; `.then(…)` on the result as with CAF's own request. Without a deadline of its own: the worker bounds
-  /// the wait of every client, and an actor that ends answers with an error.
+  /// Asks an actor; `.then(…)` on the result as with CAF's own request. Without a deadline of its own: the worker
+  /// bounds the wait of every client, and an actor that ends answers with an error.
   template <class Actor, class... Ts>
   auto ask(const Actor& actor, Ts&&... message) const {
     return self_->request(actor, caf::infinite, std::forward<Ts>(message)...);

@@ -11,7 +11,7 @@ namespace coordinator::http {
 struct server_limits {
   using duration = std::chrono::nanoseconds;
 
-  request_limits request; ///< Its body bound is the route's (see `route::max_body`).
+  request_limits request;           ///< Its body bound is the route's (see `route::max_body`).
   std::size_t connections = 60'000; ///< In all; 503 and close past it. Lowered to what the descriptor limit allows.
 
   duration idle = std::chrono::seconds{75}; ///< Between requests on a connection that is kept alive.

@@ -28,9 +28,13 @@ outbox::outbox() : wake_descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
-outbox::~outbox() { ::close(wake_descriptor_); }
+outbox::~outbox() {
+  ::close(wake_descriptor_);
+}
 
-void outbox::adopt_thread() noexcept { of_this_thread = this; }
+void outbox::adopt_thread() noexcept {
+  of_this_thread = this;
+}
 
 void outbox::post(reply item) {
   if (of_this_thread == this) {

@@ -37,6 +37,8 @@ void append_head(std::string& out, const response& answer, const response_framin
     schema::append_number(out, body.size());
     out += "\r\n";
   }
+  if (!framing.date.empty())
+    append_header(out, "Date", framing.date);
   for (const auto& [name, value] : answer.headers)
     append_header(out, name, value);
   // An interim response says nothing about the connection; the final one does.

@@ -29,6 +29,7 @@ struct response_framing {
   Version version = Version::Http11; ///< Of the request.
   bool head = false;                 ///< Answer to HEAD: Content-Length of the body that GET would have, but no body.
   bool keep_alive = true; ///< False: `Connection: close`. For an HTTP/1.0 client that stays: `Connection: keep-alive`.
+  std::string_view date = {}; ///< Value of `Date`; empty: none.
 };
 
 /// Appends status line and headers up to and including the empty line. 1xx, 204 and 304 get neither

@@ -22,7 +22,9 @@ std::string_view name_of(Method method) noexcept {
   return "";
 }
 
-bool is_parameter(std::string_view segment) noexcept { return segment.starts_with(':'); }
+bool is_parameter(std::string_view segment) noexcept {
+  return segment.starts_with(':');
+}
 
 std::vector<std::string> split(std::string_view path) {
   std::vector<std::string> result;
@@ -77,8 +79,9 @@ void router::add(route added) {
   added.documentation.path = templated(segments);
   auto& parameters = added.documentation.parameters;
   for (const auto& segment : segments)
-    if (is_parameter(segment)
-        && std::ranges::none_of(parameters, [&](const auto& p) { return p.in == "path" && p.name == segment.substr(1); }))
+    if (is_parameter(segment) && std::ranges::none_of(parameters, [&](const auto& p) {
+          return p.in == "path" && p.name == segment.substr(1);
+        }))
       parameters.insert(parameters.begin(), {segment.substr(1), "path", "", "string", true});
 
   auto place = std::ranges::find_if(paths_, [&](const path& known) { return known.segments == segments; });
@@ -89,7 +92,8 @@ void router::add(route added) {
   routes_.push_back(std::make_unique<route>(std::move(added)));
   place->by_method.push_back(routes_.back().get());
   // A fixed segment beats a parameter: `/instances/usage` is found before `/instances/:instance_id`.
-  std::ranges::stable_sort(paths_, {}, [](const path& one) { return std::ranges::count_if(one.segments, is_parameter); });
+  std::ranges::stable_sort(paths_, {},
+                           [](const path& one) { return std::ranges::count_if(one.segments, is_parameter); });
 }
 
 void router::describe(schema::named_schema described) {
@@ -106,8 +110,8 @@ router::match router::find(std::optional<Method> method, const std::vector<std::
     if (!matches(candidate, segments))
       continue;
     known = &candidate;
-    const auto served
-        = std::ranges::find_if(candidate.by_method, [&](const route* one) { return one->method == method; });
+    const auto served =
+        std::ranges::find_if(candidate.by_method, [&](const route* one) { return one->method == method; });
     if (served == candidate.by_method.end())
       continue; // another path may have the method: `/x/:id` and `/x/fixed`
     result.found = *served;

@@ -28,9 +28,9 @@ namespace {
 
 /// Descriptors that are not client connections: files, timers, epoll, outbound calls.
 constexpr std::size_t reserved_descriptors = 64;
-constexpr std::string_view refusal
-    = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
-      "Content-Length: 54\r\n\r\n{\"detail\":\"Too many connections are open; try again.\"}";
+constexpr std::string_view refusal =
+    "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
+    "Content-Length: 54\r\n\r\n{\"detail\":\"Too many connections are open; try again.\"}";
 
 /// Raises the descriptor limit as far as allowed and returns it.
 std::size_t raise_descriptor_limit() {
@@ -101,8 +101,7 @@ server::server(server_options options, caf::actor_system& system) : state_(std::
 
 server::~server() {
   for (auto& worker : state_->workers)
-    worker->transport->mail()->post(
-        outbox::command{[transport = worker->transport.get()] { transport->abandon(); }});
+    worker->transport->mail()->post(outbox::command{[transport = worker->transport.get()] { transport->abandon(); }});
   state_->workers.clear();
   if (state_->listener >= 0)
     ::close(state_->listener);
@@ -123,7 +122,8 @@ std::optional<std::string> server::listen() {
   const int listener = ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
   if (listener >= 0) {
-    // Lets a restarted coordinator bind while connections of the last one are in TIME_WAIT; two running ones still clash.
+    // Lets a restarted coordinator bind while connections of the last one are in TIME_WAIT; two running ones still
+    // clash.
     ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     ::setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // inherited by accepted sockets
   }

@@ -17,7 +17,7 @@
 namespace coordinator::http {
 
 struct server_options {
-  std::string host; ///< Address or host name to listen on.
+  std::string host;       ///< Address or host name to listen on.
   std::uint16_t port = 0; ///< 0: any free one.
   std::size_t workers = 1;
   server_limits limits;

@@ -149,14 +149,14 @@ child_specification health_child(const settings& chosen, const std::shared_ptr<p
 child_specification gateway_child(std::size_t worker, http::server& server,
                                   const std::shared_ptr<const http::router>& routes,
                                   const std::shared_ptr<progress_board>& board, duration instance_timeout) {
-  return {fmt::format("gateway-{}", worker), pulse,
-          [=, &server](caf::actor_system& system, links& actors,
-                       const std::shared_ptr<progress_mark>& progress) -> child {
-            auto spawned = system.spawn(http::gateway,
-                                        http::gateway_options{actors, routes, board, instance_timeout, progress});
-            server.attach(worker, caf::actor_cast<caf::strong_actor_ptr>(spawned));
-            return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
-          }};
+  return {
+      fmt::format("gateway-{}", worker), pulse,
+      [=, &server](caf::actor_system& system, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
+        auto spawned =
+            system.spawn(http::gateway, http::gateway_options{actors, routes, board, instance_timeout, progress});
+        server.attach(worker, caf::actor_cast<caf::strong_actor_ptr>(spawned));
+        return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
+      }};
 }
 
 /// The processors that HTTP leaves, at least one.

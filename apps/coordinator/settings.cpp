@@ -150,11 +150,10 @@ public:
   reader() {
     app_.set_version_flag("--version", std::string{"mp-coordinator "} + version, "print the version and exit");
     for (const auto& setting : all_settings())
-      add(setting.name, setting.description
-                            + fmt::format(" (default: {})", [&] {
-                                auto value = setting.show(settings{});
-                                return value.empty() ? std::string{"none"} : value;
-                              }()));
+      add(setting.name, setting.description + fmt::format(" (default: {})", [&] {
+                          auto value = setting.show(settings{});
+                          return value.empty() ? std::string{"none"} : value;
+                        }()));
     add("config", "file of `name = value` lines with the names of the flags, without dashes in front");
     app_.footer("A flag beats its environment variable, that beats the --config file. docs/settings.md has more.");
   }
@@ -203,9 +202,8 @@ private:
         continue;
       // CLI11 does not tell whether a value was a flag's or the environment's.
       const auto flag = "--" + name;
-      const bool is_flag = std::any_of(argv + 1, argv + argc, [&](std::string_view word) {
-        return word == flag || word.starts_with(flag + "=");
-      });
+      const bool is_flag = std::any_of(
+          argv + 1, argv + argc, [&](std::string_view word) { return word == flag || word.starts_with(flag + "="); });
       given_[name] = {option->results().back(), is_flag ? "flag" : "environment",
                       is_flag ? flag : environment_name(name)};
     }
@@ -216,8 +214,8 @@ private:
     try {
       for (const auto& item : CLI::ConfigTOML{}.from_file(path)) {
         const auto name = item.fullname();
-        const bool known
-            = std::ranges::any_of(all_settings(), [&](const setting& setting) { return setting.name == name; });
+        const bool known =
+            std::ranges::any_of(all_settings(), [&](const setting& setting) { return setting.name == name; });
         if (!known)
           problems.push_back(fmt::format("{}: {}: there is no setting '{}'", called, path, name));
         else if (!given_.contains(name))
@@ -238,6 +236,8 @@ std::size_t default_http_threads() noexcept {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
 }
 
-std::variant<settings, early_exit> read_settings(int argc, const char* const* argv) { return reader{}.read(argc, argv); }
+std::variant<settings, early_exit> read_settings(int argc, const char* const* argv) {
+  return reader{}.read(argc, argv);
+}
 
 } // namespace coordinator

@@ -10,7 +10,9 @@ namespace {
 using seconds = std::chrono::duration<double>;
 
 /// Alive: this worker and its gateway got as far as answering.
-void healthz(const call& asked) { asked.answer_json(schema::health_reply{}); }
+void healthz(const call& asked) {
+  asked.answer_json(schema::health_reply{});
+}
 
 /// Ready: everything made progress lately. Asks no actor, since one that is stuck would not answer.
 void readyz(const call& asked) {

@@ -15,7 +15,9 @@ namespace {
 
 using seconds = std::chrono::duration<double>;
 
-std::string quoted(std::string_view tag) { return fmt::format("\"{}\"", tag); }
+std::string quoted(std::string_view tag) {
+  return fmt::format("\"{}\"", tag);
+}
 
 void register_instance(const call& asked) {
   auto body = asked.body<schema::register_request>();
@@ -49,7 +51,8 @@ void heartbeat(const call& asked) {
               // Servers act on the status alone: they register again.
               response reply;
               reply.status = Code::Not_Found;
-              schema::append_json(reply.body, schema::unknown_instance_body{"unknown instance " + id + "; re-register"});
+              schema::append_json(reply.body,
+                                  schema::unknown_instance_body{"unknown instance " + id + "; re-register"});
               asked.answer(std::move(reply));
             });
 }
@@ -136,8 +139,8 @@ void list_instances(const call& asked) {
             auto& cached = asked.state().instance_list;
             // Another request may have brought the same rows since the registry was asked.
             if (current.rows && current.tag != cached.tag)
-              cached = {current.tag, std::make_shared<const std::string>(list_body(
-                                         *current.rows, [](std::string& out, const instance_ptr& row) {
+              cached = {current.tag, std::make_shared<const std::string>(
+                                         list_body(*current.rows, [](std::string& out, const instance_ptr& row) {
                                            schema::append_json(out, *row);
                                          }))};
             if (!answer_not_modified(asked, cached.tag))
@@ -163,7 +166,8 @@ void get_instance(const call& asked) {
           [asked](const caf::error& error) { asked.answer_error(error); });
 }
 
-const schema::parameter id_parameter{"instance_id", "path", "The id, percent-encoded: `a/b` is `a%2Fb`.", "string", true};
+const schema::parameter id_parameter{"instance_id", "path", "The id, percent-encoded: `a/b` is `a%2Fb`.", "string",
+                                     true};
 const schema::parameter if_match{"If-Match", "header",
                                  "The `ETag` of a registration: the request is then only for that one, and 412 when "
                                  "the id has been registered anew since.",
@@ -188,8 +192,8 @@ void register_instances_api(router& routes) {
   const auto unknown = json_schema<unknown_instance_body>();
   const auto entry = json_schema<instance>();
   const auto list = json_schema<instance_list>();
-  for (const auto& one : {request, reply, beat, unknown, entry, list, json_schema<problem_body>(),
-                          json_schema<violations_body>()})
+  for (const auto& one :
+       {request, reply, beat, unknown, entry, list, json_schema<problem_body>(), json_schema<violations_body>()})
     routes.describe(one);
 
   operation doc;
@@ -197,15 +201,16 @@ void register_instances_api(router& routes) {
 
   doc.id = "registerInstance";
   doc.summary = "Join the fleet, or replace an earlier registration of the same id";
-  doc.description = "Repeating it is safe. Everything of an earlier registration is replaced but its place in the list.";
+  doc.description =
+      "Repeating it is safe. Everything of an earlier registration is replaced but its place in the list.";
   doc.request_schema = request.name;
-  doc.responses = {{200,
-                    "Registered.",
-                    reply.name,
-                    {etag,
-                     {"Instance-Timeout", "", "Seconds without a heartbeat after which the instance is evicted.",
-                      "number", true}}},
-                   invalid("The body breaks its schema; every failing field is named. Nothing was changed.")};
+  doc.responses = {
+      {200,
+       "Registered.",
+       reply.name,
+       {etag,
+        {"Instance-Timeout", "", "Seconds without a heartbeat after which the instance is evicted.", "number", true}}},
+      invalid("The body breaks its schema; every failing field is named. Nothing was changed.")};
   routes.add({Method::Post, "/instances", small_body, doc, register_instance});
 
   doc.id = "heartbeat";

@@ -23,8 +23,7 @@ struct actors_fixture {
   test_system_config config;
   caf::actor_system system{config};
   caf::scoped_actor self{system, true};
-  caf::scheduler::test_coordinator& scheduler
-      = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  caf::scheduler::test_coordinator& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   std::vector<caf::strong_actor_ptr> started; ///< Stopped at the end, in this order.
 
   actors_fixture() { scheduler.clock().current_time += 1h; } // zero means "no time" to CAF

@@ -18,9 +18,9 @@ namespace {
 struct fixture : test::actors_fixture {
   std::shared_ptr<http::outbox> mail = std::make_shared<http::outbox>();
   std::shared_ptr<http::router> routes = std::make_shared<http::router>();
-  registry_actor members = stop_at_end(
-      system.spawn(registry, registry_options{30s, "run", [] { return "generated"; }, [] { return 1.0; },
-                                              std::make_shared<progress_mark>("registry", 3s, now())}));
+  registry_actor members =
+      stop_at_end(system.spawn(registry, registry_options{30s, "run", [] { return "generated"; }, [] { return 1.0; },
+                                                          std::make_shared<progress_mark>("registry", 3s, now())}));
   http::gateway_actor gateway;
 
   fixture() {
@@ -36,9 +36,9 @@ struct fixture : test::actors_fixture {
     forgetful.handler = [](const http::call&) {};
     routes->add(std::move(forgetful));
     mail->adopt_thread();
-    gateway = stop_at_end(system.spawn(
-        http::gateway, http::gateway_options{links{members}, routes, std::make_shared<progress_board>(), 30s,
-                                             std::make_shared<progress_mark>("gateway", 3s, now())}));
+    gateway = stop_at_end(
+        system.spawn(http::gateway, http::gateway_options{links{members}, routes, std::make_shared<progress_board>(),
+                                                          30s, std::make_shared<progress_mark>("gateway", 3s, now())}));
   }
 
   http::exchange_ptr send(http::Method method, std::vector<std::string> segments, std::string body = "") {
@@ -77,8 +77,8 @@ struct fixture : test::actors_fixture {
 BOOST_FIXTURE_TEST_SUITE(gateway_test, fixture)
 
 BOOST_AUTO_TEST_CASE(a_request_becomes_a_message_and_its_answer_a_reply) {
-  const auto reply
-      = answer_to(http::Method::Post, {"instances"}, R"({"ip":"192.0.2.1","http_port":1,"instance_id":"a"})");
+  const auto reply =
+      answer_to(http::Method::Post, {"instances"}, R"({"ip":"192.0.2.1","http_port":1,"instance_id":"a"})");
   BOOST_TEST((reply.status == http::Code::Ok));
   BOOST_TEST(reply.body == R"({"instance_id":"a","re_registered":false})");
 }
@@ -105,9 +105,9 @@ BOOST_AUTO_TEST_CASE(a_registry_that_ended_is_a_503_that_says_when_to_try_again)
 BOOST_AUTO_TEST_CASE(a_restarted_registry_is_used_as_soon_as_it_is_told_of) {
   caf::anon_send_exit(members, caf::exit_reason::kill);
   settle();
-  auto restarted = stop_at_end(
-      system.spawn(registry, registry_options{30s, "again", [] { return "generated"; }, [] { return 1.0; },
-                                              std::make_shared<progress_mark>("registry", 3s, now())}));
+  auto restarted =
+      stop_at_end(system.spawn(registry, registry_options{30s, "again", [] { return "generated"; }, [] { return 1.0; },
+                                                          std::make_shared<progress_mark>("registry", 3s, now())}));
   caf::anon_send(gateway, links_atom_v, links{restarted});
   BOOST_TEST((answer_to(http::Method::Put, {"instances", "a", "heartbeat"}).status == http::Code::Not_Found));
 }

@@ -39,9 +39,9 @@ struct fixture : test::actors_fixture {
     result.children.push_back(
         {"registry", 1s,
          [this](caf::actor_system& sys, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
-           members = actors.registry
-               = sys.spawn(registry, registry_options{3s, "run" + std::to_string(++registries),
-                                                      [] { return "generated"; }, [] { return 1.0; }, progress});
+           members = actors.registry =
+               sys.spawn(registry, registry_options{3s, "run" + std::to_string(++registries),
+                                                    [] { return "generated"; }, [] { return 1.0; }, progress});
            record_end(members, "registry");
            return {members, {}};
          }});

@@ -161,4 +161,10 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_utf8_are_replaced_in_a_problem) {
   BOOST_TEST(detail("\xf4\x8f\xbf\xbf\xed\x9f\xbf") == "\xf4\x8f\xbf\xbf\xed\x9f\xbf"); // the last of their kinds
 }
 
+BOOST_AUTO_TEST_CASE(the_date_is_told_when_it_is_known) {
+  BOOST_TEST(head_of({}, {.date = "Mon, 30 Nov 2026 08:00:00 GMT"}).find("\r\nDate: Mon, 30 Nov 2026 08:00:00 GMT\r\n")
+             != std::string::npos);
+  BOOST_TEST(head_of({}).find("Date:") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -52,7 +52,9 @@ BOOST_AUTO_TEST_CASE(parameters_are_the_segments_they_stand_for) {
   BOOST_TEST(match.parameters == std::vector<std::string>{"a/b"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(head_finds_the_get_route) { BOOST_TEST(found(Method::Head, {"instances"}) == "/instances"); }
+BOOST_AUTO_TEST_CASE(head_finds_the_get_route) {
+  BOOST_TEST(found(Method::Head, {"instances"}) == "/instances");
+}
 
 BOOST_AUTO_TEST_CASE(a_known_path_tells_its_methods) {
   BOOST_TEST(found(Method::Patch, {"instances"}) == "method: GET, HEAD, POST");

@@ -270,7 +270,9 @@ void connection::after_response(time_point now) {
     std::string{}.swap(exchange_->bytes);
   served_before_ = true;
   since_ = now;
-  if (close_after_response_)
+  // A stop that began while the response was being written has asked nothing of this connection yet.
+  const bool last_before_stop = host_.draining() && input_.empty();
+  if (close_after_response_ || last_before_stop)
     close_politely(now);
   else
     phase_ = phase::reading;

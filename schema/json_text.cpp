@@ -12,7 +12,6 @@ namespace coordinator::schema {
 namespace {
 
 constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
-constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
 bool is_plain(char byte) noexcept {
   const auto value = static_cast<unsigned char>(byte);

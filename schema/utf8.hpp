@@ -15,4 +15,7 @@ std::size_t utf8_length(std::string_view text) noexcept;
 /// The longest start of a well-formed `text` that has at most `max_bytes` bytes and splits no code point.
 std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) noexcept;
 
+/// Stands for what was cut off.
+inline constexpr std::string_view ellipsis = "\xE2\x80\xA6";
+
 } // namespace coordinator::schema

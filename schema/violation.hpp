@@ -25,6 +25,8 @@ using violations = std::vector<violation>;
 
 /// At most this many violations are listed; one more says how many there are in all.
 inline constexpr std::size_t max_listed_violations = 100;
+/// A member name in `loc` that is longer than this many bytes, as only a map's can be, is cut and ends in an ellipsis.
+inline constexpr std::size_t max_location_name = 256;
 /// An `input` whose JSON text is longer than this is given as a string of its first bytes followed by an ellipsis.
 inline constexpr std::size_t max_echoed_input = 1024;
 

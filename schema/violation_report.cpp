@@ -1,17 +1,25 @@
 #include "schema/violation_report.hpp"
 
+#include "schema/utf8.hpp"
+
 #include <utility>
 
 namespace coordinator::schema {
 
 namespace {
 
+std::string bounded_name(std::string_view name) {
+  if (name.size() <= max_location_name)
+    return std::string{name};
+  return std::string{utf8_prefix(name, max_location_name)}.append(ellipsis);
+}
+
 std::vector<location_step> location_of(const std::vector<std::variant<std::string_view, std::size_t>>& path) {
   std::vector<location_step> location;
   location.reserve(path.size());
   for (const auto& step : path) {
     if (const auto* name = std::get_if<std::string_view>(&step))
-      location.emplace_back(std::string{*name});
+      location.emplace_back(bounded_name(*name));
     else
       location.emplace_back(std::get<std::size_t>(step));
   }

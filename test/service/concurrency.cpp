@@ -18,8 +18,8 @@ using namespace coordinator::service_test;
 
 namespace {
 
-/// Runs `work(i)` for 0 ≤ i < `count`, each on a thread of its own, and starts them together once every thread has its connection. What they
-/// throw is reported afterwards: the checks of the framework are not for several threads.
+/// Runs `work(i)` for 0 ≤ i < `count`, each on a thread of its own, and starts them together once every thread has its
+/// connection. What they throw is reported afterwards: the checks of the framework are not for several threads.
 void at_the_same_time(std::uint16_t port, int count, const std::function<void(int, client&)>& work) {
   std::barrier start{count};
   std::mutex mutex;
@@ -121,7 +121,8 @@ BOOST_AUTO_TEST_CASE(heartbeats_succeed_while_lists_are_read_and_the_fleet_chang
           throw std::runtime_error{"a heartbeat got " + reply.body};
       } else if (i % 2 == 0) {
         const auto ids = listed_ids(mine);
-        const auto listed = std::count_if(ids.begin(), ids.end(), [](const auto& id) { return id.starts_with("member-"); });
+        const auto listed =
+            std::count_if(ids.begin(), ids.end(), [](const auto& id) { return id.starts_with("member-"); });
         if (listed != members)
           throw std::runtime_error{fmt::format("a list shows {} members", listed)};
       } else {

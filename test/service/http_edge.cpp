@@ -20,10 +20,12 @@ namespace {
 const std::string health_request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// The head of a registration whose body comes in chunks.
-const std::string chunked_head
-  = "POST /instances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+const std::string chunked_head =
+    "POST /instances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-std::string chunk(std::string_view data) { return fmt::format("{:x}\r\n{}\r\n", data.size(), data); }
+std::string chunk(std::string_view data) {
+  return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
+}
 
 const std::string last_chunk = "0\r\n\r\n";
 
@@ -99,8 +101,8 @@ BOOST_FIXTURE_TEST_CASE(a_pipeline_of_thousands_is_answered_to_its_end, service)
 
 BOOST_FIXTURE_TEST_CASE(an_error_in_a_pipeline_does_not_disturb_its_neighbours, service) {
   connection raw{port()};
-  raw.send(health_request + render_request("POST", "/instances", "{") + render_request("GET", "/nothing") + render_request("PUT", "/instances")
-           + render_request("HEAD", "/healthz") + health_request);
+  raw.send(health_request + render_request("POST", "/instances", "{") + render_request("GET", "/nothing")
+           + render_request("PUT", "/instances") + render_request("HEAD", "/healthz") + health_request);
   BOOST_TEST(raw.read_response().status == 200);
   BOOST_TEST(raw.read_response().status == 422);
   BOOST_TEST(raw.read_response().status == 404);
@@ -128,24 +130,27 @@ struct persistence {
   bool stays;
 };
 
-std::ostream& operator<<(std::ostream& out, const persistence& x) { return out << x.version << ' ' << x.header; }
+std::ostream& operator<<(std::ostream& out, const persistence& x) {
+  return out << x.version << ' ' << x.header;
+}
 
 const std::vector<persistence> persistence_rules{
-  {"HTTP/1.1", "", true},
-  {"HTTP/1.1", "Connection: keep-alive\r\n", true},
-  {"HTTP/1.1", "Connection: Upgrade\r\n", true},
-  {"HTTP/1.1", "Connection: close\r\n", false},
-  {"HTTP/1.1", "Connection: CLOSE\r\n", false},
-  {"HTTP/1.1", "connection:close\r\n", false},
-  {"HTTP/1.1", "Connection: keep-alive, close\r\n", false},
-  {"HTTP/1.1", "Connection: keep-alive\r\nConnection: close\r\n", false},
-  {"HTTP/1.0", "", false},
-  {"HTTP/1.0", "Connection: close\r\n", false},
-  {"HTTP/1.0", "Connection: keep-alive\r\n", true},
-  {"HTTP/1.0", "Connection: Keep-Alive\r\n", true},
+    {"HTTP/1.1", "", true},
+    {"HTTP/1.1", "Connection: keep-alive\r\n", true},
+    {"HTTP/1.1", "Connection: Upgrade\r\n", true},
+    {"HTTP/1.1", "Connection: close\r\n", false},
+    {"HTTP/1.1", "Connection: CLOSE\r\n", false},
+    {"HTTP/1.1", "connection:close\r\n", false},
+    {"HTTP/1.1", "Connection: keep-alive, close\r\n", false},
+    {"HTTP/1.1", "Connection: keep-alive\r\nConnection: close\r\n", false},
+    {"HTTP/1.0", "", false},
+    {"HTTP/1.0", "Connection: close\r\n", false},
+    {"HTTP/1.0", "Connection: keep-alive\r\n", true},
+    {"HTTP/1.0", "Connection: Keep-Alive\r\n", true},
 };
 
-BOOST_DATA_TEST_CASE_F(service, a_connection_ends_when_version_and_header_say_so, boost::unit_test::data::make(persistence_rules)) {
+BOOST_DATA_TEST_CASE_F(service, a_connection_ends_when_version_and_header_say_so,
+                       boost::unit_test::data::make(persistence_rules)) {
   for (const std::string target : {"/healthz", "/instances", "/nothing"}) {
     connection raw{port()};
     const auto request = fmt::format("GET {} {}\r\nHost: x\r\n{}\r\n", target, sample.version, sample.header);
@@ -166,7 +171,8 @@ BOOST_DATA_TEST_CASE_F(service, a_connection_ends_when_version_and_header_say_so
 BOOST_FIXTURE_TEST_CASE(what_follows_a_request_that_closes_is_not_answered, service) {
   register_instance(api, "a");
   connection raw{port()};
-  raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" + render_request("DELETE", instance_path("a")));
+  raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+           + render_request("DELETE", instance_path("a")));
   BOOST_TEST(raw.read_response().closes());
   BOOST_TEST(raw.ends(3s));
   BOOST_TEST(is_listed(api, "a"));
@@ -213,12 +219,12 @@ BOOST_FIXTURE_TEST_CASE(an_idle_connection_is_closed_in_time_and_without_a_word,
 BOOST_FIXTURE_TEST_CASE(a_chunked_body_is_read_as_one, service) {
   const auto body = to_json({.instance_id = "a", .metadata = {{"zone", "x"}}});
   const std::vector<std::string> spellings{
-    chunk(body) + last_chunk,
-    chunk(body.substr(0, 1)) + chunk(body.substr(1, 10)) + chunk(body.substr(11)) + last_chunk,
-    fmt::format("{:X}\r\n{}\r\n000\r\n\r\n", body.size(), body),
-    fmt::format("{:x};name=value;flag\r\n{}\r\n0;last\r\n\r\n", body.size(), body),
-    fmt::format("0000{:x}\r\n{}\r\n0\r\n\r\n", body.size(), body),
-    chunk(body) + "0\r\nX-Trailer: ignored\r\nContent-Length: 5\r\n\r\n",
+      chunk(body) + last_chunk,
+      chunk(body.substr(0, 1)) + chunk(body.substr(1, 10)) + chunk(body.substr(11)) + last_chunk,
+      fmt::format("{:X}\r\n{}\r\n000\r\n\r\n", body.size(), body),
+      fmt::format("{:x};name=value;flag\r\n{}\r\n0;last\r\n\r\n", body.size(), body),
+      fmt::format("0000{:x}\r\n{}\r\n0\r\n\r\n", body.size(), body),
+      chunk(body) + "0\r\nX-Trailer: ignored\r\nContent-Length: 5\r\n\r\n",
   };
   for (const auto& spelling : spellings) {
     connection raw{port()};
@@ -234,7 +240,8 @@ BOOST_FIXTURE_TEST_CASE(a_chunked_body_may_arrive_byte_by_byte, one_thread_servi
   connection raw{port()};
   stepwise_sender steps{raw, port()};
   const auto body = to_json({.instance_id = "a"});
-  steps.send_byte_by_byte(chunked_head + chunk(body.substr(0, 7)) + chunk(body.substr(7)) + "0\r\nX-Trailer: y\r\n\r\n");
+  steps.send_byte_by_byte(chunked_head + chunk(body.substr(0, 7)) + chunk(body.substr(7))
+                          + "0\r\nX-Trailer: y\r\n\r\n");
   BOOST_TEST(raw.read_response().body == R"({"instance_id":"a","re_registered":false})");
 }
 
@@ -257,10 +264,12 @@ BOOST_FIXTURE_TEST_CASE(a_chunked_body_may_be_split_inside_its_line_ends, one_th
 
 BOOST_FIXTURE_TEST_CASE(a_client_that_waits_for_leave_to_send_its_body_gets_it_at_once, service) {
   const auto body = to_json({.instance_id = "a"});
-  for (const auto& framing : {fmt::format("Content-Length: {}\r\n", body.size()), std::string{"Transfer-Encoding: chunked\r\n"}}) {
+  for (const auto& framing :
+       {fmt::format("Content-Length: {}\r\n", body.size()), std::string{"Transfer-Encoding: chunked\r\n"}}) {
     connection raw{port()};
     const auto start = monotonic_clock::now();
-    raw.send("POST /instances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n" + framing + "\r\n");
+    raw.send("POST /instances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+             + framing + "\r\n");
     BOOST_TEST(raw.read_response().status == 100);
     BOOST_TEST(seconds_since(start) < 0.5);
     raw.send(framing.starts_with("Content") ? body : chunk(body) + last_chunk);
@@ -273,7 +282,8 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_waits_for_leave_to_send_its_body_gets_it_a
 BOOST_FIXTURE_TEST_CASE(a_client_that_asks_for_leave_and_does_not_wait_is_served, service) {
   connection raw{port()};
   const auto body = to_json({.instance_id = "a"});
-  raw.send(fmt::format("POST /instances HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)
+  raw.send(fmt::format("POST /instances HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: {}\r\n\r\n{}",
+                       body.size(), body)
            + health_request);
   auto reply = raw.read_response();
   if (reply.status == 100) // allowed, and needless once the body is there
@@ -295,7 +305,8 @@ BOOST_FIXTURE_TEST_CASE(a_body_that_would_be_too_large_is_refused_before_it_is_s
 BOOST_FIXTURE_TEST_CASE(an_http_1_0_client_never_gets_an_interim_response, service) {
   connection raw{port()};
   const auto body = to_json({.instance_id = "a"});
-  raw.send(fmt::format("POST /instances HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n{}", body.size(), body));
+  raw.send(fmt::format("POST /instances HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n{}", body.size(),
+                       body));
   BOOST_TEST(raw.read_response().status == 200);
 }
 
@@ -357,7 +368,8 @@ BOOST_FIXTURE_TEST_CASE(requests_may_arrive_byte_by_byte, one_thread_service) {
   register_instance(api, "a");
   connection raw{port()};
   stepwise_sender steps{raw, port()};
-  steps.send_byte_by_byte("PUT /instances/a/heartbeat HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc" + health_request);
+  steps.send_byte_by_byte("PUT /instances/a/heartbeat HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+                          + health_request);
   BOOST_TEST(raw.read_response().body == R"({"instance_id":"a"})");
   BOOST_TEST(raw.read_response().body == R"({"status":"healthy"})");
 }
@@ -391,16 +403,20 @@ BOOST_FIXTURE_TEST_CASE(empty_lines_before_a_request_are_skipped, service) {
 BOOST_FIXTURE_TEST_CASE(header_names_are_read_in_any_case_and_with_any_blanks_around_values, service) {
   connection raw{port()};
   const auto body = to_json({.instance_id = "a"});
-  raw.send(fmt::format("POST /instances HTTP/1.1\r\nhOST:x\r\ncontent-LENGTH: \t {} \t\r\nCONTENT-type:application/json\r\nX-Empty:\r\n\r\n{}",
+  raw.send(fmt::format("POST /instances HTTP/1.1\r\nhOST:x\r\ncontent-LENGTH: \t {} "
+                       "\t\r\nCONTENT-type:application/json\r\nX-Empty:\r\n\r\n{}",
                        body.size(), body));
   BOOST_TEST(raw.read_response().status == 200);
 }
 
 BOOST_FIXTURE_TEST_CASE(odd_values_of_headers_that_mean_nothing_here_do_not_matter, service) {
-  for (const char* header :
-       {"Host: [::1]:99999", "Host: a_b.example", "Host: ", "Cookie: ;;;=", "Cookie: a=b; c", "Cookie: \xff\xfe", "Date: yesterday", "Cache-Control: max-age=x",
-        "Cache-Control: ,,", "Accept: text/html;q=x", "Accept: nonsense", "Accept-Encoding: \"", "Authorization: ", "User-Agent: \x80", "Content-Encoding: x",
-        "Connection: , ,", "Range: bytes=0-1", "If-Modified-Since: never", "Upgrade: h2c", "X-Forwarded-For: %00", "Content-Type: ;;;"}) {
+  for (const char* header : {"Host: [::1]:99999",     "Host: a_b.example",        "Host: ",
+                             "Cookie: ;;;=",          "Cookie: a=b; c",           "Cookie: \xff\xfe",
+                             "Date: yesterday",       "Cache-Control: max-age=x", "Cache-Control: ,,",
+                             "Accept: text/html;q=x", "Accept: nonsense",         "Accept-Encoding: \"",
+                             "Authorization: ",       "User-Agent: \x80",         "Content-Encoding: x",
+                             "Connection: , ,",       "Range: bytes=0-1",         "If-Modified-Since: never",
+                             "Upgrade: h2c",          "X-Forwarded-For: %00",     "Content-Type: ;;;"}) {
     connection raw{port()};
     const bool is_host = std::string_view{header}.starts_with("Host");
     raw.send(fmt::format("GET /instances HTTP/1.1\r\n{}{}\r\n\r\n", is_host ? "" : "Host: x\r\n", header));
@@ -421,7 +437,8 @@ BOOST_FIXTURE_TEST_CASE(a_body_of_up_to_a_mebibyte_is_read, service) {
   auto body = to_json({.instance_id = "a"});
   body.append(1024 * 1024 - body.size(), ' ');
   BOOST_TEST(api.post("/instances", body).status == 200);
-  BOOST_TEST(register_instance(api, {.instance_id = "b", .metadata = {{"long", std::string(8 * 1024, 'x')}}}).status == 200);
+  BOOST_TEST(register_instance(api, {.instance_id = "b", .metadata = {{"long", std::string(8 * 1024, 'x')}}}).status
+             == 200);
   BOOST_TEST(listed_row(api, "b")["metadata"]["long"].text().size() == 8u * 1024);
 }
 
@@ -435,7 +452,8 @@ BOOST_FIXTURE_TEST_CASE(thousands_of_slashes_are_just_an_unknown_path, service) 
 }
 
 BOOST_FIXTURE_TEST_CASE(every_response_tells_its_date, service) {
-  const std::regex format{"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"};
+  const std::regex format{
+      "(Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"};
   for (const auto& reply : {api.get("/healthz"), api.get("/nothing"), api.del("/instances/a")})
     BOOST_TEST(std::regex_match(reply.header_text("Date"), format), reply);
 }

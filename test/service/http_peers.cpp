@@ -1,7 +1,5 @@
 #include "harness/service.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <random>
 #include <string>

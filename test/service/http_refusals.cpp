@@ -41,9 +41,13 @@ std::string post_with(std::string_view headers, std::string_view body = "{}") {
   return fmt::format("POST /instances HTTP/1.1\r\nHost: x\r\n{}\r\n{}", headers, body);
 }
 
-std::string get_with(std::string_view headers) { return fmt::format("GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n", headers); }
+std::string get_with(std::string_view headers) {
+  return fmt::format("GET /healthz HTTP/1.1\r\nHost: x\r\n{}\r\n", headers);
+}
 
-std::string chunks(std::string_view bytes) { return post_with("Transfer-Encoding: chunked\r\n", bytes); }
+std::string chunks(std::string_view bytes) {
+  return post_with("Transfer-Encoding: chunked\r\n", bytes);
+}
 
 std::string many_headers(int count) {
   std::string result;
@@ -53,58 +57,62 @@ std::string many_headers(int count) {
 }
 
 const std::vector<refused_request> refused_requests{
-  {"both framings", post_with("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
-  {"both framings, the other way round", post_with("Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "0\r\n\r\n"), 400},
-  {"two lengths", post_with("Content-Length: 2\r\nContent-Length: 3\r\n"), 400},
-  {"a list of lengths", post_with("Content-Length: 2, 3\r\n"), 400},
-  {"a length with a sign", post_with("Content-Length: +2\r\n"), 400},
-  {"a negative length", post_with("Content-Length: -1\r\n"), 400},
-  {"a length with letters behind", post_with("Content-Length: 2abc\r\n"), 400},
-  {"a length of letters", post_with("Content-Length: abc\r\n"), 400},
-  {"an empty length", post_with("Content-Length:\r\n"), 400},
-  {"a hexadecimal length", post_with("Content-Length: 0x2\r\n"), 400},
-  {"a length with an exponent", post_with("Content-Length: 1e3\r\n"), 400},
-  {"a length with a blank inside", post_with("Content-Length: 1 2\r\n"), 400},
-  {"a blank before the colon", post_with("Content-Length : 2\r\n"), 400},
-  {"a header line without a colon", post_with("Nonsense\r\nContent-Length: 2\r\n"), 400},
-  {"a header without a name", post_with(": x\r\nContent-Length: 2\r\n"), 400},
-  {"a folded header line", get_with("X-Folded: a\r\n b\r\n"), 400},
-  {"a null byte in a header", get_with(std::string_view{"X: a\0b\r\n", 8}), 400},
-  {"a line end without its carriage return", "GET /healthz HTTP/1.1\nHost: x\n\n", 400},
-  {"a carriage return within a line", get_with("X: a\rb\r\n"), 400},
-  {"no host", "GET /healthz HTTP/1.1\r\n\r\n", 400},
-  {"two hosts", get_with("Host: y\r\n"), 400},
-  {"no version", "GET /healthz\r\nHost: x\r\n\r\n", 400},
-  {"no target", "GET HTTP/1.1\r\nHost: x\r\n\r\n", 400},
-  {"a target with a blank", "GET /health z HTTP/1.1\r\nHost: x\r\n\r\n", 400},
-  {"a version of another protocol", "GET /healthz HTTX/1.1\r\nHost: x\r\n\r\n", 400},
-  {"a newer protocol", "GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n", 505},
-  {"another transfer coding", post_with("Transfer-Encoding: gzip\r\n"), 501},
-  {"another transfer coding before chunked", post_with("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), 501},
-  {"chunks of a size beyond 64 bits", chunks("FFFFFFFFFFFFFFFFFF\r\n"), 400},
-  {"chunks of a size that is no number", chunks("zz\r\n"), 400},
-  {"chunks of a negative size", chunks("-1\r\n"), 400},
-  {"chunks of a prefixed size", chunks("0x2\r\n{}\r\n0\r\n\r\n"), 400},
-  {"chunks without a size", chunks("\r\n{}\r\n0\r\n\r\n"), 400},
-  {"chunks longer than they say", chunks("1\r\n{}\r\n0\r\n\r\n"), 400},
-  {"chunks with bare line feeds", chunks("2\n{}\n0\n\n"), 400},
-  {"not a request at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS, say\r\n\r\n", 400},
-  {"a request line that is too long", fmt::format("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", std::string(9000, 'x')), 414},
-  {"a request line of a mebibyte", fmt::format("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", std::string(1024 * 1024, 'x')), 414},
-  {"a header that is too long", get_with(fmt::format("X: {}\r\n", std::string(70 * 1024, 'x'))), 431},
-  {"a header of a mebibyte", get_with(fmt::format("X: {}\r\n", std::string(1024 * 1024, 'x'))), 431},
-  {"too many headers", get_with(many_headers(300)), 431},
-  {"50,000 headers", get_with(many_headers(50000)), 431},
-  {"a body that is too large", post_with("Content-Length: 1048577\r\n", std::string(1048577, ' ')), 413},
-  {"a length of the largest signed number", post_with("Content-Length: 9223372036854775807\r\n"), 413},
-  {"a length of twenty gigabytes", post_with("Content-Length: 20000000000\r\n"), 413},
-  {"a chunk that is too large", chunks(fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", 1100000, std::string(1100000, ' '))), 413},
+    {"both framings", post_with("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), 400},
+    {"both framings, the other way round",
+     post_with("Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "0\r\n\r\n"), 400},
+    {"two lengths", post_with("Content-Length: 2\r\nContent-Length: 3\r\n"), 400},
+    {"a list of lengths", post_with("Content-Length: 2, 3\r\n"), 400},
+    {"a length with a sign", post_with("Content-Length: +2\r\n"), 400},
+    {"a negative length", post_with("Content-Length: -1\r\n"), 400},
+    {"a length with letters behind", post_with("Content-Length: 2abc\r\n"), 400},
+    {"a length of letters", post_with("Content-Length: abc\r\n"), 400},
+    {"an empty length", post_with("Content-Length:\r\n"), 400},
+    {"a hexadecimal length", post_with("Content-Length: 0x2\r\n"), 400},
+    {"a length with an exponent", post_with("Content-Length: 1e3\r\n"), 400},
+    {"a length with a blank inside", post_with("Content-Length: 1 2\r\n"), 400},
+    {"a blank before the colon", post_with("Content-Length : 2\r\n"), 400},
+    {"a header line without a colon", post_with("Nonsense\r\nContent-Length: 2\r\n"), 400},
+    {"a header without a name", post_with(": x\r\nContent-Length: 2\r\n"), 400},
+    {"a folded header line", get_with("X-Folded: a\r\n b\r\n"), 400},
+    {"a null byte in a header", get_with(std::string_view{"X: a\0b\r\n", 8}), 400},
+    {"a line end without its carriage return", "GET /healthz HTTP/1.1\nHost: x\n\n", 400},
+    {"a carriage return within a line", get_with("X: a\rb\r\n"), 400},
+    {"no host", "GET /healthz HTTP/1.1\r\n\r\n", 400},
+    {"two hosts", get_with("Host: y\r\n"), 400},
+    {"no version", "GET /healthz\r\nHost: x\r\n\r\n", 400},
+    {"no target", "GET HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+    {"a target with a blank", "GET /health z HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+    {"a version of another protocol", "GET /healthz HTTX/1.1\r\nHost: x\r\n\r\n", 400},
+    {"a newer protocol", "GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n", 505},
+    {"another transfer coding", post_with("Transfer-Encoding: gzip\r\n"), 501},
+    {"another transfer coding before chunked", post_with("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), 501},
+    {"chunks of a size beyond 64 bits", chunks("FFFFFFFFFFFFFFFFFF\r\n"), 400},
+    {"chunks of a size that is no number", chunks("zz\r\n"), 400},
+    {"chunks of a negative size", chunks("-1\r\n"), 400},
+    {"chunks of a prefixed size", chunks("0x2\r\n{}\r\n0\r\n\r\n"), 400},
+    {"chunks without a size", chunks("\r\n{}\r\n0\r\n\r\n"), 400},
+    {"chunks longer than they say", chunks("1\r\n{}\r\n0\r\n\r\n"), 400},
+    {"chunks with bare line feeds", chunks("2\n{}\n0\n\n"), 400},
+    {"not a request at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS, say\r\n\r\n", 400},
+    {"a request line that is too long", fmt::format("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", std::string(9000, 'x')),
+     414},
+    {"a request line of a mebibyte", fmt::format("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", std::string(1024 * 1024, 'x')),
+     414},
+    {"a header that is too long", get_with(fmt::format("X: {}\r\n", std::string(70 * 1024, 'x'))), 431},
+    {"a header of a mebibyte", get_with(fmt::format("X: {}\r\n", std::string(1024 * 1024, 'x'))), 431},
+    {"too many headers", get_with(many_headers(300)), 431},
+    {"50,000 headers", get_with(many_headers(50000)), 431},
+    {"a body that is too large", post_with("Content-Length: 1048577\r\n", std::string(1048577, ' ')), 413},
+    {"a length of the largest signed number", post_with("Content-Length: 9223372036854775807\r\n"), 413},
+    {"a length of twenty gigabytes", post_with("Content-Length: 20000000000\r\n"), 413},
+    {"a chunk that is too large", chunks(fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", 1100000, std::string(1100000, ' '))),
+     413},
 };
 
 } // namespace
 
-// What can't be framed, or is too large: answered with its own status, once, and the connection ends, since where the next request would
-// start is unknown.
+// What can't be framed, or is too large: answered with its own status, once, and the connection ends, since where the
+// next request would start is unknown.
 BOOST_AUTO_TEST_SUITE(http_refusals)
 
 BOOST_AUTO_TEST_CASE(a_request_that_can_not_be_framed_is_refused_once_and_nothing_behind_it_is_read) {
@@ -158,8 +166,8 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_reaches_a_client_that_is_still_sending, servic
 }
 
 BOOST_FIXTURE_TEST_CASE(what_was_complete_before_a_broken_request_is_answered_first, service) {
-  const auto replies
-    = exchange(port(), render_request("POST", "/instances", to_json({.instance_id = "a"})) + post_with("Content-Length: x\r\n"));
+  const auto replies = exchange(port(), render_request("POST", "/instances", to_json({.instance_id = "a"}))
+                                            + post_with("Content-Length: x\r\n"));
   BOOST_TEST_REQUIRE(replies.size() == 2u);
   BOOST_TEST(replies[0].status == 200);
   BOOST_TEST(replies[1].status == 400);
@@ -168,8 +176,11 @@ BOOST_FIXTURE_TEST_CASE(what_was_complete_before_a_broken_request_is_answered_fi
 
 BOOST_FIXTURE_TEST_CASE(a_refusal_of_a_route_keeps_the_connection, service) {
   // These are framed well: only what they ask for is wrong.
-  for (const auto& [method, target] : std::vector<std::pair<std::string, std::string>>{
-         {"POST", "/nothing"}, {"POST", "/healthz"}, {"BREW", "/instances"}, {"POST", "/instances"}, {"GET", "/instances/%zz"}}) {
+  for (const auto& [method, target] : std::vector<std::pair<std::string, std::string>>{{"POST", "/nothing"},
+                                                                                       {"POST", "/healthz"},
+                                                                                       {"BREW", "/instances"},
+                                                                                       {"POST", "/instances"},
+                                                                                       {"GET", "/instances/%zz"}}) {
     connection raw{port()};
     raw.send(render_request(method, target, "not json") + render_request("GET", "/healthz"));
     const auto refusal = raw.read_response();
@@ -181,18 +192,29 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_of_a_route_keeps_the_connection, service) {
 }
 
 BOOST_FIXTURE_TEST_CASE(random_mutations_of_a_registration_harm_nobody, service) {
-  const auto original = render_request("POST", "/instances", to_json({.instance_id = "a", .metadata = {{"zone", "x"}}}));
+  const auto original =
+      render_request("POST", "/instances", to_json({.instance_id = "a", .metadata = {{"zone", "x"}}}));
   std::mt19937 random{20240607}; // the same every time, so that a failure can be repeated
-  const auto below = [&](std::size_t bound) { return std::uniform_int_distribution<std::size_t>{0, bound - 1}(random); };
+  const auto below = [&](std::size_t bound) {
+    return std::uniform_int_distribution<std::size_t>{0, bound - 1}(random);
+  };
   for (int round = 0; round < 2000; ++round) {
     auto bytes = original;
     for (auto edits = 1 + below(4); edits > 0; --edits) {
       const auto at = below(bytes.size());
       switch (below(4)) {
-      case 0: bytes[at] = static_cast<char>(below(256)); break;
-      case 1: bytes.erase(at, 1 + below(8)); break;
-      case 2: bytes.insert(at, 1 + below(8), static_cast<char>(below(256))); break;
-      case 3: bytes.insert(at, bytes.substr(below(bytes.size()), below(32))); break;
+      case 0:
+        bytes[at] = static_cast<char>(below(256));
+        break;
+      case 1:
+        bytes.erase(at, 1 + below(8));
+        break;
+      case 2:
+        bytes.insert(at, 1 + below(8), static_cast<char>(below(256)));
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(below(bytes.size()), below(32)));
+        break;
       }
     }
     connection raw{port()};
@@ -200,7 +222,8 @@ BOOST_FIXTURE_TEST_CASE(random_mutations_of_a_registration_harm_nobody, service)
     raw.finish_sending();
     for (const auto& reply : raw.read_responses_to_end(5s)) {
       const bool refusal_by_version = reply.status == 501 || reply.status == 505;
-      BOOST_TEST((reply.status < 500 || refusal_by_version), "mutation " << round << ":\n" << bytes << "\ngot " << reply);
+      BOOST_TEST((reply.status < 500 || refusal_by_version), "mutation " << round << ":\n"
+                                                                         << bytes << "\ngot " << reply);
     }
   }
   BOOST_TEST(is_alive(port()));

@@ -18,17 +18,18 @@ namespace {
 using strings = std::vector<std::string>;
 
 /// Values of every type and at the edges of the integer types that a careless reader would use.
-const strings odd_values{"null",       "true",       "\"\"",                "\"x\"", "1.5", "-1",
-                         "2147483648", "4294967296", "9223372036854775808", "1e308", "[]",  "{}"};
+const strings odd_values{
+    "null",  "true", "\"\"", "\"x\"", "1.5", "-1", "2147483648", "4294967296", "9223372036854775808",
+    "1e308", "[]",   "{}"};
 
 /// The members of a registration and which of the odd values each accepts.
 const std::map<std::string, std::set<std::string>> accepted_values{
-  {"ip", {"\"x\""}},
-  {"http_port", {"true"}}, // counts as 1
-  {"instance_id", {"\"\"", "\"x\""}},
-  {"metadata", {"{}"}},
-  {"p2p_advertised_url", {"\"\"", "\"x\""}},
-  {"mq_port", {"true"}},
+    {"ip", {"\"x\""}},
+    {"http_port", {"true"}}, // counts as 1
+    {"instance_id", {"\"\"", "\"x\""}},
+    {"metadata", {"{}"}},
+    {"p2p_advertised_url", {"\"\"", "\"x\""}},
+    {"mq_port", {"true"}},
 };
 
 /// A good registration in which one member has that value.
@@ -41,7 +42,9 @@ std::string with_member(const std::string& name, const std::string& value) {
   return result + "}";
 }
 
-std::string nested(std::size_t depth, char open, char close) { return std::string(depth, open) + std::string(depth, close); }
+std::string nested(std::size_t depth, char open, char close) {
+  return std::string(depth, open) + std::string(depth, close);
+}
 
 /// Objects in objects: `{"a":{"a":…}}`.
 std::string nested_objects(std::size_t depth) {
@@ -66,7 +69,8 @@ struct unmoved_fleet : service {
 
   /// Posts a body that is to be refused; the connection has to survive that, so all go over the same one.
   response refused(std::string_view body, const std::string& what) {
-    const auto reply = body.empty() ? api.post("/instances", body, {{"Content-Type", "application/json"}}) : api.post("/instances", body);
+    const auto reply = body.empty() ? api.post("/instances", body, {{"Content-Type", "application/json"}})
+                                    : api.post("/instances", body);
     BOOST_TEST((reply.status == 422 || reply.status == 400), what << " got " << reply);
     BOOST_TEST(!reply.closes(), what << " got " << reply);
     return reply;
@@ -87,7 +91,8 @@ struct one_mebibyte_stacks : unmoved_fleet {
 
 } // namespace
 
-// Whatever is sent as a body is read or refused; it is never a 500, never the end of a connection, an actor or the process.
+// Whatever is sent as a body is read or refused; it is never a 500, never the end of a connection, an actor or the
+// process.
 BOOST_AUTO_TEST_SUITE(json_bodies)
 
 BOOST_FIXTURE_TEST_CASE(every_member_accepts_or_refuses_every_odd_value_by_its_name, unmoved_fleet) {
@@ -127,8 +132,9 @@ BOOST_FIXTURE_TEST_CASE(a_body_that_is_no_object_is_refused_as_a_whole, unmoved_
 }
 
 BOOST_FIXTURE_TEST_CASE(numbers_beyond_every_type_are_refused_and_odd_spellings_are_read_by_value, unmoved_fleet) {
-  for (const char* number : {"1e400", "-1e400", "123456789012345678901234567890", "-9223372036854775809", "18446744073709551616", "1E5", "65536.0", "0.0",
-                             "-0", "1e-400", "\"99999999999999999999\"", "\"1e3\"", "\"0x10\"", "\"\\u0000\""})
+  for (const char* number :
+       {"1e400", "-1e400", "123456789012345678901234567890", "-9223372036854775809", "18446744073709551616", "1E5",
+        "65536.0", "0.0", "-0", "1e-400", "\"99999999999999999999\"", "\"1e3\"", "\"0x10\"", "\"\\u0000\""})
     refused(with_member("http_port", number), number);
   for (const char* number : {"0.1e1", "1e0", "10e-1", "65535.000", "6.5535E+4", "\"+7\"", "\"007\""}) {
     const auto reply = api.post("/instances", with_member("http_port", number));
@@ -140,34 +146,34 @@ BOOST_FIXTURE_TEST_CASE(numbers_beyond_every_type_are_refused_and_odd_spellings_
 
 BOOST_FIXTURE_TEST_CASE(what_is_almost_json_is_refused, unmoved_fleet) {
   const strings bodies{
-    good + "x",
-    good + good,
-    good + ",",
-    good + std::string{"\0", 1},
-    good + std::string{"\0garbage", 8},
-    good.substr(0, good.size() - 1),
-    good.substr(0, good.size() - 1) + ",}",
-    "'" + good + "'",
-    R"({'ip':'192.0.2.1','http_port':8080})",
-    R"({ip:"192.0.2.1",http_port:8080})",
-    R"({"ip":"192.0.2.1","http_port":08080})",
-    R"({"ip":"192.0.2.1","http_port":+8080})",
-    R"({"ip":"192.0.2.1","http_port":8080.})",
-    R"({"ip":"192.0.2.1","http_port":.8e4})",
-    R"({"ip":"192.0.2.1","http_port":0x1f})",
-    R"({"ip":"192.0.2.1","http_port":NaN})",
-    R"({"ip":"192.0.2.1","http_port":Infinity})",
-    R"({"ip":"192.0.2.1","http_port":-Infinity})",
-    R"({"ip":"192.0.2.1","http_port":8080,"future":NaN})",
-    R"({"ip":"192.0.2.1","http_port":True})",
-    R"({"ip":"192.0.2.1" "http_port":8080})",
-    R"({"ip":"192.0.2.1","http_port":8080 /* a comment */})",
-    "// a comment\n" + good,
-    "{\"ip\":\"192.0.2.1\n\",\"http_port\":8080}",
-    "{\"ip\":\"192.0.2.1\t\",\"http_port\":8080}",
-    R"({"ip":"\x41","http_port":8080})",
-    "\xEF\xBB\xBF\xEF\xBB\xBF" + good,
-    "\xEF\xBB" + good,
+      good + "x",
+      good + good,
+      good + ",",
+      good + std::string{"\0", 1},
+      good + std::string{"\0garbage", 8},
+      good.substr(0, good.size() - 1),
+      good.substr(0, good.size() - 1) + ",}",
+      "'" + good + "'",
+      R"({'ip':'192.0.2.1','http_port':8080})",
+      R"({ip:"192.0.2.1",http_port:8080})",
+      R"({"ip":"192.0.2.1","http_port":08080})",
+      R"({"ip":"192.0.2.1","http_port":+8080})",
+      R"({"ip":"192.0.2.1","http_port":8080.})",
+      R"({"ip":"192.0.2.1","http_port":.8e4})",
+      R"({"ip":"192.0.2.1","http_port":0x1f})",
+      R"({"ip":"192.0.2.1","http_port":NaN})",
+      R"({"ip":"192.0.2.1","http_port":Infinity})",
+      R"({"ip":"192.0.2.1","http_port":-Infinity})",
+      R"({"ip":"192.0.2.1","http_port":8080,"future":NaN})",
+      R"({"ip":"192.0.2.1","http_port":True})",
+      R"({"ip":"192.0.2.1" "http_port":8080})",
+      R"({"ip":"192.0.2.1","http_port":8080 /* a comment */})",
+      "// a comment\n" + good,
+      "{\"ip\":\"192.0.2.1\n\",\"http_port\":8080}",
+      "{\"ip\":\"192.0.2.1\t\",\"http_port\":8080}",
+      R"({"ip":"\x41","http_port":8080})",
+      "\xEF\xBB\xBF\xEF\xBB\xBF" + good,
+      "\xEF\xBB" + good,
   };
   for (const auto& body : bodies)
     refused(body, body);
@@ -183,7 +189,8 @@ BOOST_FIXTURE_TEST_CASE(other_encodings_than_utf_8_are_refused, unmoved_fleet) {
   refused(little, "UTF-16, little-endian");
   refused(big, "UTF-16, big-endian");
   refused("\xFF\xFE" + little, "UTF-16 with a byte order mark");
-  for (const std::string text : {"\xFF", "\xC3", "\xC3(", "\xE2\x82", "\xF0\x9F\x98", "\x80", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80"}) {
+  for (const std::string text : {"\xFF", "\xC3", "\xC3(", "\xE2\x82", "\xF0\x9F\x98", "\x80", "\xC0\xAF",
+                                 "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80"}) {
     refused(with_member("p2p_advertised_url", "\"" + text + "\""), "broken UTF-8 in a text");
     refused(with_member("metadata", "{\"" + text + "\":\"x\"}"), "broken UTF-8 in a label");
     refused(with_member("future", "\"" + text + "\""), "broken UTF-8 in an unknown member");
@@ -202,7 +209,8 @@ BOOST_FIXTURE_TEST_CASE(half_a_surrogate_pair_is_refused, unmoved_fleet) {
 
 BOOST_FIXTURE_TEST_CASE(a_body_cut_within_a_character_or_an_escape_is_refused, unmoved_fleet) {
   const std::string start = R"({"ip":"192.0.2.1","http_port":8080,"instance_id":")";
-  for (const std::string end : {"\xC3", "\xE2", "\xE2\x82", "\xF0", "\xF0\x9F", "\xF0\x9F\x98", "\\", "\\u", "\\u1", "\\u12", "\\u123", "\\ud83d", "\\ud83d\\", "\\ud83d\\u", "\\ud83d\\ude"})
+  for (const std::string end : {"\xC3", "\xE2", "\xE2\x82", "\xF0", "\xF0\x9F", "\xF0\x9F\x98", "\\", "\\u", "\\u1",
+                                "\\u12", "\\u123", "\\ud83d", "\\ud83d\\", "\\ud83d\\u", "\\ud83d\\ude"})
     refused(start + end, "cut after " + end);
 }
 
@@ -213,8 +221,10 @@ BOOST_FIXTURE_TEST_CASE(a_byte_order_mark_is_skipped_and_the_body_has_full_effec
 }
 
 BOOST_FIXTURE_TEST_CASE(members_that_occur_twice_are_refused, unmoved_fleet) {
-  for (const char* body : {R"({"ip":"192.0.2.1","ip":"192.0.2.2","http_port":8080})", R"({"ip":"192.0.2.1","http_port":8080,"metadata":{"a":"1","a":"2"}})",
-                           R"({"ip":"192.0.2.1","http_port":8080,"\u0069p":"192.0.2.2"})", R"({"ip":"192.0.2.1","http_port":8080,"future":1,"future":2})",
+  for (const char* body : {R"({"ip":"192.0.2.1","ip":"192.0.2.2","http_port":8080})",
+                           R"({"ip":"192.0.2.1","http_port":8080,"metadata":{"a":"1","a":"2"}})",
+                           R"({"ip":"192.0.2.1","http_port":8080,"\u0069p":"192.0.2.2"})",
+                           R"({"ip":"192.0.2.1","http_port":8080,"future":1,"future":2})",
                            R"({"ip":"192.0.2.1","http_port":8080,"future":{"a":1,"a":2}})"})
     refused(body, body);
 }
@@ -291,10 +301,12 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_is_of_bounded_size_whatever_is_wrong, unmoved_
   const auto many = refused(with_member("metadata", labels + "}"), "50,000 wrong labels");
   BOOST_TEST(many.body_json()["detail"].size() <= 101u);
   BOOST_TEST(many.body.size() < 200000u);
-  const auto large = refused(with_member("http_port", "\"" + std::string(900000, 'x') + "\""), "a long text for a number");
+  const auto large =
+      refused(with_member("http_port", "\"" + std::string(900000, 'x') + "\""), "a long text for a number");
   BOOST_TEST(large.body.size() < 10000u);
   BOOST_TEST(locations(large) == std::set<std::string>{"body.http_port"}, boost::test_tools::per_element());
-  const auto missing = refused(R"({"http_port":1,"future":")" + std::string(900000, 'x') + "\"}", "a missing member of a long body");
+  const auto missing =
+      refused(R"({"http_port":1,"future":")" + std::string(900000, 'x') + "\"}", "a missing member of a long body");
   BOOST_TEST(missing.body.size() < 10000u);
 }
 
@@ -304,7 +316,9 @@ BOOST_FIXTURE_TEST_CASE(odd_bodies_and_queries_elsewhere_are_no_errors_of_ours, 
     BOOST_TEST(api.send("DELETE", instance_path("stranger"), body).status == 204);
     BOOST_TEST(api.send("GET", "/healthz", body).status == 200);
   }
-  for (const char* query : {"?", "?=", "?&&&", "?heartbeats", "?heartbeats=", "?heartbeats=1", "?heartbeats=perhaps", "?heartbeats=%zz", "?heartbeats=%FF", "?a=b=c", "?heartbeats=true&heartbeats=false", "?%00"})
+  for (const char* query :
+       {"?", "?=", "?&&&", "?heartbeats", "?heartbeats=", "?heartbeats=1", "?heartbeats=perhaps", "?heartbeats=%zz",
+        "?heartbeats=%FF", "?a=b=c", "?heartbeats=true&heartbeats=false", "?%00"})
     BOOST_TEST(api.get(std::string{"/instances"} + query).status < 500, query);
 }
 

@@ -1,13 +1,11 @@
-#include "harness/service.hpp"
 #include "harness/lapse.hpp"
+#include "harness/service.hpp"
 
 #include <fmt/format.h>
 
 #include <signal.h>
 
-#include <algorithm>
 #include <list>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +20,8 @@ std::vector<std::string> with_times(double instance_timeout, double health_check
 
 } // namespace
 
-// Who is dropped when, and who is not. All times are the shortest with which the rule can still be told from its neighbours.
+// Who is dropped when, and who is not. All times are the shortest with which the rule can still be told from its
+// neighbours.
 BOOST_AUTO_TEST_SUITE(liveness)
 
 BOOST_AUTO_TEST_CASE(an_instance_that_never_heartbeats_leaves_between_its_timeout_and_one_sweep_later) {
@@ -95,8 +94,9 @@ BOOST_AUTO_TEST_CASE(an_instance_that_lapsed_and_returns_is_a_new_member) {
   const auto beat = heartbeat(it.api, "a");
   BOOST_TEST(beat.status == 404);
   BOOST_TEST(beat.body == R"({"error":"unknown instance a; re-register"})");
-  BOOST_TEST(register_instance(it.api, {.instance_id = "a", .metadata = {{"new", "2"}}}).body_json()["re_registered"].boolean()
-             == false);
+  BOOST_TEST(
+      register_instance(it.api, {.instance_id = "a", .metadata = {{"new", "2"}}}).body_json()["re_registered"].boolean()
+      == false);
   const auto row = listed_row(it.api, "a");
   BOOST_TEST(row["metadata"] == json::parse(R"({"new":"2"})"));
   BOOST_TEST(row["mq_port"].integer() == 0);
@@ -131,7 +131,8 @@ BOOST_AUTO_TEST_CASE(without_a_condition_a_late_delete_costs_one_beat_and_not_th
   register_instance(it.api, {.instance_id = "s", .ip = "192.0.2.2"}); // pod B
   BOOST_TEST(it.api.del(instance_path("s")).status == 204);           // pod A's clean-up, late
   BOOST_TEST(heartbeat(it.api, "s").status == 404);
-  BOOST_TEST(register_instance(it.api, {.instance_id = "s", .ip = "192.0.2.2"}).body_json()["re_registered"].boolean() == false);
+  BOOST_TEST(register_instance(it.api, {.instance_id = "s", .ip = "192.0.2.2"}).body_json()["re_registered"].boolean()
+             == false);
   BOOST_TEST(listed_row(it.api, "s")["ip"].text() == "192.0.2.2");
 }
 

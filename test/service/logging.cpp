@@ -1,6 +1,8 @@
 #include "harness/service.hpp"
 #include "harness/temporary_directory.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -142,23 +144,20 @@ BOOST_AUTO_TEST_CASE(a_log_that_nobody_reads_holds_up_neither_heartbeats_nor_the
 }
 
 BOOST_AUTO_TEST_CASE(a_log_whose_reader_went_away_holds_up_nothing) {
+  const auto port = free_port();
   coordinator_options options;
-  options.flags = {"--log-level", "trace", "--port", std::to_string(free_port()), "--log-file", "/dev/stderr"};
-  const temporary_directory directory;
-  // A shell that starts the service with its output into a reader that leaves after one line.
-  launch_options shell;
-  auto command = coordinator_command(options);
-  std::string line = "exec 2>&1; ";
-  for (const auto& word : command.command)
-    line += "'" + word + "' ";
-  shell.command = {"/bin/bash", "-c", "set -o pipefail; (" + line + ") | head -n 1"};
-  child_process it{shell};
-  const auto port = static_cast<std::uint16_t>(std::stoi(options.flags[3]));
+  options.flags = {"--log-level", "trace", "--port", std::to_string(port)};
+  auto launch = coordinator_command(options);
+  // The shell becomes the service, with its standard error into a reader that leaves after one line.
+  launch.command.insert(launch.command.begin(), {"/bin/bash", "-c", "exec \"$0\" \"$@\" 2> >(head -n 1 >/dev/null)"});
+  child_process it{launch};
   BOOST_REQUIRE(eventually(5s, [&] { return accepts_connections(port); }));
   client api{port};
   for (int i = 0; i < 200; ++i)
     BOOST_REQUIRE(register_instance(api, "a").status == 200);
   BOOST_TEST(is_alive(port));
+  it.send_signal(SIGTERM);
+  check_clean_end(it);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -19,7 +19,9 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-std::set<std::string> as_set(const strings& items) { return {items.begin(), items.end()}; }
+std::set<std::string> as_set(const strings& items) {
+  return {items.begin(), items.end()};
+}
 
 } // namespace
 
@@ -72,7 +74,8 @@ BOOST_AUTO_TEST_CASE(an_id_in_the_path_that_nobody_can_have_is_refused_by_name) 
 BOOST_AUTO_TEST_CASE(a_heartbeat_without_an_identity_renews_and_creates_nothing) {
   register_instance(api, "a");
   const auto before = api.get("/instances").body;
-  for (const char* target : {"/instances//heartbeat", "/instances/%20/heartbeat", "/instances/heartbeat", "//heartbeat"}) {
+  for (const char* target :
+       {"/instances//heartbeat", "/instances/%20/heartbeat", "/instances/heartbeat", "//heartbeat"}) {
     const auto reply = api.put(target);
     BOOST_TEST((reply.status == 404 || reply.status == 405), target << " got " << reply);
     BOOST_TEST(reply.body_json().is_object());
@@ -154,11 +157,13 @@ BOOST_AUTO_TEST_CASE(an_empty_fleet_is_an_empty_list) {
 }
 
 BOOST_AUTO_TEST_CASE(a_row_has_exactly_the_members_of_the_contract) {
-  const auto reply = api.post("/instances", R"({"instance_id":"mp-host7","ip":"192.0.2.17","http_port":8081,"metadata":{"zone":"a"},)"
-                         R"("p2p_advertised_url":"192.0.2.17:7700","mq_port":5600})");
+  const auto reply =
+      api.post("/instances", R"({"instance_id":"mp-host7","ip":"192.0.2.17","http_port":8081,"metadata":{"zone":"a"},)"
+                             R"("p2p_advertised_url":"192.0.2.17:7700","mq_port":5600})");
   BOOST_TEST_REQUIRE(reply.status == 200, reply);
   const auto row = listed_row(api, "mp-host7");
-  const std::set<std::string> contract{"instance_id", "ip", "http_port", "registration_time", "metadata", "p2p_advertised_url", "mq_port"};
+  const std::set<std::string> contract{"instance_id",        "ip",     "http_port", "registration_time", "metadata",
+                                       "p2p_advertised_url", "mq_port"};
   BOOST_TEST(as_set(row.names()) == contract, boost::test_tools::per_element());
   BOOST_TEST(row["ip"].text() == "192.0.2.17");
   BOOST_TEST(row["http_port"].integer() == 8081);
@@ -177,8 +182,11 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_minimal_registration_has_the_defaults) {
 }
 
 BOOST_AUTO_TEST_CASE(texts_come_back_as_they_were_sent) {
-  const std::vector<std::pair<std::string, std::string>> labels{
-    {"quote \" and \\", "line\nfeed\ttab"}, {"\u00fc\u4e2d\U0001f600", "\U0001f600"}, {"", "empty name"}, {"empty value", ""}, {"nul", std::string{"a\0b", 3}}};
+  const std::vector<std::pair<std::string, std::string>> labels{{"quote \" and \\", "line\nfeed\ttab"},
+                                                                {"\u00fc\u4e2d\U0001f600", "\U0001f600"},
+                                                                {"", "empty name"},
+                                                                {"empty value", ""},
+                                                                {"nul", std::string{"a\0b", 3}}};
   register_instance(api, {.instance_id = "a", .metadata = labels});
   const auto metadata = listed_row(api, "a")["metadata"];
   BOOST_TEST(metadata.size() == labels.size());

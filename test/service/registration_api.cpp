@@ -20,7 +20,9 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-std::set<std::string> as_set(const strings& items) { return {items.begin(), items.end()}; }
+std::set<std::string> as_set(const strings& items) {
+  return {items.begin(), items.end()};
+}
 
 struct refused_registration {
   const char* body;
@@ -28,28 +30,30 @@ struct refused_registration {
   const char* type;
 };
 
-std::ostream& operator<<(std::ostream& out, const refused_registration& x) { return out << x.body; }
+std::ostream& operator<<(std::ostream& out, const refused_registration& x) {
+  return out << x.body;
+}
 
 const std::vector<refused_registration> refused_registrations{
-  {R"({"http_port":1})", "body.ip", "missing"},
-  {R"({"ip":"a"})", "body.http_port", "missing"},
-  {R"({"ip":"  ","http_port":1})", "body.ip", "string_too_short"},
-  {R"({"ip":7,"http_port":1})", "body.ip", "string_type"},
-  {R"({"ip":null,"http_port":1})", "body.ip", "string_type"},
-  {R"({"ip":"a","http_port":0})", "body.http_port", "greater_than_equal"},
-  {R"({"ip":"a","http_port":-1})", "body.http_port", "greater_than_equal"},
-  {R"({"ip":"a","http_port":65536})", "body.http_port", "less_than_equal"},
-  {R"({"ip":"a","http_port":"nope"})", "body.http_port", "int_parsing"},
-  {R"({"ip":"a","http_port":1.5})", "body.http_port", "int_from_float"},
-  {R"({"ip":"a","http_port":null})", "body.http_port", "int_type"},
-  {R"({"ip":"a","http_port":[1]})", "body.http_port", "int_type"},
-  {R"({"ip":"a","http_port":1,"mq_port":-1})", "body.mq_port", "greater_than_equal"},
-  {R"({"ip":"a","http_port":1,"mq_port":65536})", "body.mq_port", "less_than_equal"},
-  {R"({"ip":"a","http_port":1,"metadata":{"a":1}})", "body.metadata.a", "string_type"},
-  {R"({"ip":"a","http_port":1,"metadata":[]})", "body.metadata", "dict_type"},
-  {R"({"ip":"a","http_port":1,"metadata":null})", "body.metadata", "dict_type"},
-  {R"({"ip":"a","http_port":1,"instance_id":5})", "body.instance_id", "string_type"},
-  {R"({"ip":"a","http_port":1,"p2p_advertised_url":{}})", "body.p2p_advertised_url", "string_type"},
+    {R"({"http_port":1})", "body.ip", "missing"},
+    {R"({"ip":"a"})", "body.http_port", "missing"},
+    {R"({"ip":"  ","http_port":1})", "body.ip", "string_too_short"},
+    {R"({"ip":7,"http_port":1})", "body.ip", "string_type"},
+    {R"({"ip":null,"http_port":1})", "body.ip", "string_type"},
+    {R"({"ip":"a","http_port":0})", "body.http_port", "greater_than_equal"},
+    {R"({"ip":"a","http_port":-1})", "body.http_port", "greater_than_equal"},
+    {R"({"ip":"a","http_port":65536})", "body.http_port", "less_than_equal"},
+    {R"({"ip":"a","http_port":"nope"})", "body.http_port", "int_parsing"},
+    {R"({"ip":"a","http_port":1.5})", "body.http_port", "int_from_float"},
+    {R"({"ip":"a","http_port":null})", "body.http_port", "int_type"},
+    {R"({"ip":"a","http_port":[1]})", "body.http_port", "int_type"},
+    {R"({"ip":"a","http_port":1,"mq_port":-1})", "body.mq_port", "greater_than_equal"},
+    {R"({"ip":"a","http_port":1,"mq_port":65536})", "body.mq_port", "less_than_equal"},
+    {R"({"ip":"a","http_port":1,"metadata":{"a":1}})", "body.metadata.a", "string_type"},
+    {R"({"ip":"a","http_port":1,"metadata":[]})", "body.metadata", "dict_type"},
+    {R"({"ip":"a","http_port":1,"metadata":null})", "body.metadata", "dict_type"},
+    {R"({"ip":"a","http_port":1,"instance_id":5})", "body.instance_id", "string_type"},
+    {R"({"ip":"a","http_port":1,"p2p_advertised_url":{}})", "body.p2p_advertised_url", "string_type"},
 };
 
 } // namespace
@@ -91,8 +95,9 @@ BOOST_AUTO_TEST_CASE(a_second_registration_of_an_id_is_told_so_and_gets_another_
 BOOST_AUTO_TEST_CASE(an_absent_empty_or_blank_id_is_replaced_by_a_generated_one) {
   const std::regex pattern{"mp-[0-9a-f]{32}"};
   std::set<std::string> generated;
-  for (const char* body : {R"({"ip":"192.0.2.1","http_port":1})", R"({"ip":"192.0.2.1","http_port":1,"instance_id":""})",
-                           R"({"ip":"192.0.2.1","http_port":1,"instance_id":" \t\n "})"}) {
+  for (const char* body :
+       {R"({"ip":"192.0.2.1","http_port":1})", R"({"ip":"192.0.2.1","http_port":1,"instance_id":""})",
+        R"({"ip":"192.0.2.1","http_port":1,"instance_id":" \t\n "})"}) {
     const auto reply = api.post("/instances", body);
     BOOST_TEST(reply.status == 200);
     const auto id = reply.body_json()["instance_id"].text();
@@ -106,7 +111,8 @@ BOOST_AUTO_TEST_CASE(an_absent_empty_or_blank_id_is_replaced_by_a_generated_one)
 
 BOOST_AUTO_TEST_CASE(white_space_around_id_ip_and_url_is_stripped) {
   const auto reply = api.post(
-    "/instances", R"({"instance_id":"\t x \n","ip":"  192.0.2.5 ","http_port":80,"p2p_advertised_url":" 192.0.2.5:7700 "})");
+      "/instances",
+      R"({"instance_id":"\t x \n","ip":"  192.0.2.5 ","http_port":80,"p2p_advertised_url":" 192.0.2.5:7700 "})");
   BOOST_TEST(reply.body == R"({"instance_id":"x","re_registered":false})");
   const auto row = listed_row(api, "x");
   BOOST_TEST(row["ip"].text() == "192.0.2.5");
@@ -114,15 +120,16 @@ BOOST_AUTO_TEST_CASE(white_space_around_id_ip_and_url_is_stripped) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_members_of_a_registration_are_ignored) {
-  const auto reply = api.post("/instances", R"({"instance_id":"a","ip":"192.0.2.1","http_port":80,"future":{"x":[1,null]}})");
+  const auto reply =
+      api.post("/instances", R"({"instance_id":"a","ip":"192.0.2.1","http_port":80,"future":{"x":[1,null]}})");
   BOOST_TEST(reply.status == 200);
   BOOST_TEST(!listed_row(api, "a").has("future"));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_are_read_leniently_where_their_value_is_certain) {
   for (const char* port : {"8080", "\"8080\"", "8080.0", "\" 8080 \"", "8.08e3"}) {
-    const auto reply
-      = api.post("/instances", fmt::format(R"({{"instance_id":"a","ip":"192.0.2.1","http_port":{}}})", port));
+    const auto reply =
+        api.post("/instances", fmt::format(R"({{"instance_id":"a","ip":"192.0.2.1","http_port":{}}})", port));
     BOOST_TEST(reply.status == 200, port << " got " << reply);
     BOOST_TEST(listed_row(api, "a")["http_port"].integer() == 8080);
   }
@@ -132,8 +139,9 @@ BOOST_AUTO_TEST_CASE(numbers_are_read_leniently_where_their_value_is_certain) {
 
 BOOST_AUTO_TEST_CASE(ports_within_their_bounds_are_accepted) {
   for (const auto& [http_port, mq_port] : std::vector<std::pair<int, int>>{{1, 0}, {65535, 65535}, {8080, 1}}) {
-    const auto reply = api.post(
-      "/instances", fmt::format(R"({{"instance_id":"a","ip":"192.0.2.1","http_port":{},"mq_port":{}}})", http_port, mq_port));
+    const auto reply =
+        api.post("/instances", fmt::format(R"({{"instance_id":"a","ip":"192.0.2.1","http_port":{},"mq_port":{}}})",
+                                           http_port, mq_port));
     BOOST_TEST(reply.status == 200, reply);
     BOOST_TEST(listed_row(api, "a")["http_port"].integer() == http_port);
     BOOST_TEST(listed_row(api, "a")["mq_port"].integer() == mq_port);
@@ -142,9 +150,9 @@ BOOST_AUTO_TEST_CASE(ports_within_their_bounds_are_accepted) {
 
 BOOST_AUTO_TEST_CASE(addresses_that_others_can_reach_are_accepted) {
   const std::vector<std::pair<std::string, std::string>> sent_and_stored{
-    {"192.0.2.7", "192.0.2.7"},   {"2001:db8::7", "2001:db8::7"},   {"[2001:db8::7]", "2001:db8::7"},
-    {"localhost", "localhost"},   {"127.0.0.1", "127.0.0.1"},       {"cache-7.example.com", "cache-7.example.com"},
-    {"mp_server-0", "mp_server-0"}, {"fe80::1%eth0", "fe80::1%eth0"},
+      {"192.0.2.7", "192.0.2.7"},     {"2001:db8::7", "2001:db8::7"},   {"[2001:db8::7]", "2001:db8::7"},
+      {"localhost", "localhost"},     {"127.0.0.1", "127.0.0.1"},       {"cache-7.example.com", "cache-7.example.com"},
+      {"mp_server-0", "mp_server-0"}, {"fe80::1%eth0", "fe80::1%eth0"},
   };
   for (const auto& [sent, stored] : sent_and_stored) {
     const auto reply = register_instance(api, {.instance_id = "a", .ip = sent});
@@ -154,8 +162,8 @@ BOOST_AUTO_TEST_CASE(addresses_that_others_can_reach_are_accepted) {
 }
 
 BOOST_AUTO_TEST_CASE(addresses_that_lead_nowhere_are_refused_by_name_of_the_field) {
-  for (const std::string ip : {"", "   ", "0.0.0.0", "::", "[::]", "0:0:0:0:0:0:0:0", "a b", "http://192.0.2.1", "192.0.2.1:8080",
-                               "192.0.2.1/24", "a\tb"}) {
+  for (const std::string ip : {"", "   ", "0.0.0.0", "::", "[::]", "0:0:0:0:0:0:0:0", "a b", "http://192.0.2.1",
+                               "192.0.2.1:8080", "192.0.2.1/24", "a\tb"}) {
     const auto reply = register_instance(api, {.instance_id = "a", .ip = ip});
     BOOST_TEST(reply.status == 422, "'" << ip << "' got " << reply);
     BOOST_TEST(locations(reply) == std::set<std::string>{"body.ip"}, boost::test_tools::per_element());
@@ -180,7 +188,8 @@ BOOST_AUTO_TEST_CASE(two_ids_at_one_address_both_stay_and_a_warning_names_both) 
 
 // ---- what is refused
 
-BOOST_DATA_TEST_CASE(a_broken_registration_names_its_field_and_rule, boost::unit_test::data::make(refused_registrations)) {
+BOOST_DATA_TEST_CASE(a_broken_registration_names_its_field_and_rule,
+                     boost::unit_test::data::make(refused_registrations)) {
   const auto reply = api.post("/instances", sample.body);
   BOOST_TEST(reply.status == 422, reply);
   BOOST_TEST(reply.header_text("Content-Type") == "application/json");
@@ -194,11 +203,11 @@ BOOST_DATA_TEST_CASE(a_broken_registration_names_its_field_and_rule, boost::unit
 }
 
 BOOST_AUTO_TEST_CASE(every_failing_field_of_a_registration_is_listed) {
-  const auto reply
-    = api.post("/instances", R"({"http_port":"x","mq_port":-1,"metadata":{"a":1,"b":"fine","c":[]},"instance_id":null})");
+  const auto reply = api.post(
+      "/instances", R"({"http_port":"x","mq_port":-1,"metadata":{"a":1,"b":"fine","c":[]},"instance_id":null})");
   BOOST_TEST(reply.status == 422);
-  const std::set<std::string> all{"body.ip", "body.http_port", "body.mq_port", "body.metadata.a", "body.metadata.c",
-                                  "body.instance_id"};
+  const std::set<std::string> all{"body.ip",         "body.http_port",  "body.mq_port",
+                                  "body.metadata.a", "body.metadata.c", "body.instance_id"};
   BOOST_TEST(locations(reply) == all, boost::test_tools::per_element());
 }
 
@@ -232,9 +241,11 @@ BOOST_AUTO_TEST_CASE(a_registration_without_a_body_is_refused) {
 
 BOOST_AUTO_TEST_CASE(only_json_content_types_are_read) {
   const registration one{.instance_id = "a"};
-  for (const char* accepted : {"application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.fleet+json"})
+  for (const char* accepted :
+       {"application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.fleet+json"})
     BOOST_TEST(api.post("/instances", to_json(one), {{"Content-Type", accepted}}).status == 200, accepted);
-  for (const char* refused : {"text/plain", "application/x-www-form-urlencoded", "application/jsonp", "multipart/form-data; boundary=x"})
+  for (const char* refused :
+       {"text/plain", "application/x-www-form-urlencoded", "application/jsonp", "multipart/form-data; boundary=x"})
     BOOST_TEST(api.post("/instances", to_json(one), {{"Content-Type", refused}}).status == 422, refused);
 }
 
@@ -248,7 +259,10 @@ BOOST_AUTO_TEST_CASE(a_body_without_a_content_type_is_read_as_json) {
 
 BOOST_AUTO_TEST_CASE(ids_have_a_longest_length_and_hold_no_control_characters) {
   BOOST_TEST(register_instance(api, std::string(256, 'x')).status == 200);
-  for (const auto& id : strings{std::string(257, 'x'), std::string(1, '\0') + "a", "a\nb", "a\x7f" "b", "a\u0085b"}) {
+  for (const auto& id : strings{std::string(257, 'x'), std::string(1, '\0') + "a", "a\nb",
+                                "a\x7f"
+                                "b",
+                                "a\u0085b"}) {
     const auto reply = register_instance(api, id);
     BOOST_TEST(reply.status == 422, reply);
     BOOST_TEST(locations(reply) == std::set<std::string>{"body.instance_id"}, boost::test_tools::per_element());
@@ -269,8 +283,8 @@ BOOST_AUTO_TEST_CASE(a_re_registration_replaces_everything_and_keeps_its_place) 
                          R"("p2p_advertised_url":"192.0.2.1:7700","mq_port":5600})");
   register_instance(api, "last");
   const auto before = listed_row(api, "s");
-  const auto reply
-    = api.post("/instances", R"({"instance_id":"s","ip":"192.0.2.2","http_port":8002,"metadata":{"c":"3"}})");
+  const auto reply =
+      api.post("/instances", R"({"instance_id":"s","ip":"192.0.2.2","http_port":8002,"metadata":{"c":"3"}})");
   BOOST_TEST(reply.body_json()["re_registered"].boolean() == true);
   const auto after = listed_row(api, "s");
   BOOST_TEST(after["ip"].text() == "192.0.2.2");

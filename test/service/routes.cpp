@@ -9,7 +9,9 @@ using namespace coordinator::service_test;
 
 namespace {
 
-std::set<std::string> as_set(const std::vector<std::string>& items) { return {items.begin(), items.end()}; }
+std::set<std::string> as_set(const std::vector<std::string>& items) {
+  return {items.begin(), items.end()};
+}
 
 } // namespace
 
@@ -17,7 +19,8 @@ std::set<std::string> as_set(const std::vector<std::string>& items) { return {it
 BOOST_FIXTURE_TEST_SUITE(routes, service)
 
 BOOST_AUTO_TEST_CASE(every_id_that_can_be_registered_can_be_addressed) {
-  for (const std::string id : {"a/b", "/", "a%2Fb", "100%", "a b", "a?b#c", "a+b", "..", ".", "heartbeat", "\u00fc\u4e2d\U0001f600", "\"quoted\"", "a;b&c=d"}) {
+  for (const std::string id : {"a/b", "/", "a%2Fb", "100%", "a b", "a?b#c", "a+b", "..", ".", "heartbeat",
+                               "\u00fc\u4e2d\U0001f600", "\"quoted\"", "a;b&c=d"}) {
     BOOST_TEST_CONTEXT("id " << id) {
       BOOST_TEST(register_instance(api, id).body_json()["instance_id"].text() == id);
       const auto beat = heartbeat(api, id);
@@ -58,7 +61,8 @@ BOOST_AUTO_TEST_CASE(one_trailing_slash_is_tolerated_and_never_redirected) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_paths_are_not_found) {
-  for (const char* target : {"/", "/nothing", "/instance", "/instances/a/b", "/instances/a/heartbeat/c", "/Instances", "/healthz/x", "/healthz/../instances"})
+  for (const char* target : {"/", "/nothing", "/instance", "/instances/a/b", "/instances/a/heartbeat/c", "/Instances",
+                             "/healthz/x", "/healthz/../instances"})
     check_problem(api.get(target), 404, "Not Found");
   check_problem(api.post("/nothing", "{}"), 404, "Not Found");
 }

@@ -41,7 +41,8 @@ void check_refusal(const finished_run& run, std::string_view setting) {
   if (run.status)
     BOOST_TEST(*run.status == (exit_status{2, 0, false}), run.output);
   BOOST_TEST(run.seconds < 1);
-  const bool named = run.output.find(setting) != std::string::npos || run.output.find(environment_name(setting)) != std::string::npos;
+  const bool named =
+      run.output.find(setting) != std::string::npos || run.output.find(environment_name(setting)) != std::string::npos;
   BOOST_TEST(named, setting << " is not named in: " << run.output);
 }
 
@@ -56,39 +57,41 @@ struct bad_setting {
   const char* value;
 };
 
-std::ostream& operator<<(std::ostream& out, const bad_setting& x) { return out << x.name << '=' << x.value; }
+std::ostream& operator<<(std::ostream& out, const bad_setting& x) {
+  return out << x.name << '=' << x.value;
+}
 
 const std::vector<bad_setting> bad_settings{
-  {"port", "-1"},
-  {"port", "65536"},
-  {"port", "70000"},
-  {"port", "abc"},
-  {"port", "80.5"},
-  {"port", "80x"},
-  {"instance-timeout", "0"},
-  {"instance-timeout", "-1"},
-  {"instance-timeout", "abc"},
-  {"instance-timeout", "nan"},
-  {"instance-timeout", "inf"},
-  {"instance-timeout", "1e12"},
-  {"instance-timeout", "3s"},
-  {"health-check-interval", "-1"},
-  {"health-check-interval", "abc"},
-  {"health-check-interval", "nan"},
-  {"health-check-interval", "inf"},
-  {"health-check-interval", "1e12"},
-  {"timeout-keep-alive", "0"},
-  {"timeout-keep-alive", "-1"},
-  {"timeout-keep-alive", "abc"},
-  {"timeout-keep-alive", "nan"},
-  {"http-threads", "-1"},
-  {"http-threads", "abc"},
-  {"http-threads", "1000000"},
-  {"shutdown-grace", "-1"},
-  {"shutdown-grace", "abc"},
-  {"shutdown-grace", "nan"},
-  {"shutdown-grace", "1e12"},
-  {"log-level", "loud"},
+    {"port", "-1"},
+    {"port", "65536"},
+    {"port", "70000"},
+    {"port", "abc"},
+    {"port", "80.5"},
+    {"port", "80x"},
+    {"instance-timeout", "0"},
+    {"instance-timeout", "-1"},
+    {"instance-timeout", "abc"},
+    {"instance-timeout", "nan"},
+    {"instance-timeout", "inf"},
+    {"instance-timeout", "1e12"},
+    {"instance-timeout", "3s"},
+    {"health-check-interval", "-1"},
+    {"health-check-interval", "abc"},
+    {"health-check-interval", "nan"},
+    {"health-check-interval", "inf"},
+    {"health-check-interval", "1e12"},
+    {"timeout-keep-alive", "0"},
+    {"timeout-keep-alive", "-1"},
+    {"timeout-keep-alive", "abc"},
+    {"timeout-keep-alive", "nan"},
+    {"http-threads", "-1"},
+    {"http-threads", "abc"},
+    {"http-threads", "1000000"},
+    {"shutdown-grace", "-1"},
+    {"shutdown-grace", "abc"},
+    {"shutdown-grace", "nan"},
+    {"shutdown-grace", "1e12"},
+    {"log-level", "loud"},
 };
 
 } // namespace
@@ -96,7 +99,8 @@ const std::vector<bad_setting> bad_settings{
 // Where settings come from, and what a wrong one gets.
 BOOST_AUTO_TEST_SUITE(settings)
 
-BOOST_DATA_TEST_CASE(a_bad_value_stops_the_start_and_is_named_whatever_its_source, boost::unit_test::data::make(bad_settings)) {
+BOOST_DATA_TEST_CASE(a_bad_value_stops_the_start_and_is_named_whatever_its_source,
+                     boost::unit_test::data::make(bad_settings)) {
   const std::string name = sample.name;
   BOOST_TEST_CONTEXT("as a flag")
   check_refusal(run_to_end(with_flags({fmt::format("--{}={}", name, sample.value)})), name);
@@ -202,7 +206,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_flag_stops_the_start_and_is_named) {
     BOOST_TEST(run.status->code == 2);
     BOOST_TEST(run.seconds < 1);
     BOOST_TEST(run.output.find(std::string{flag}.substr(0, 12).substr(std::string_view{flag}.starts_with("--") ? 2 : 0))
-                 != std::string::npos,
+                   != std::string::npos,
                run.output);
   }
 }
@@ -250,8 +254,9 @@ BOOST_AUTO_TEST_CASE(help_names_every_flag_and_exits_cleanly) {
   const auto run = run_to_end(options);
   BOOST_TEST_REQUIRE(run.status.has_value());
   BOOST_TEST(*run.status == clean_exit);
-  for (const char* flag : {"--host", "--port", "--instance-timeout", "--health-check-interval", "--timeout-keep-alive", "--http-threads",
-                           "--shutdown-grace", "--log-level", "--log-file", "--log-components", "--config", "--version", "--help"})
+  for (const char* flag :
+       {"--host", "--port", "--instance-timeout", "--health-check-interval", "--timeout-keep-alive", "--http-threads",
+        "--shutdown-grace", "--log-level", "--log-file", "--log-components", "--config", "--version", "--help"})
     BOOST_TEST(run.output.find(flag) != std::string::npos, flag << " is not in the help");
   BOOST_TEST(run.output.find("LMCACHE_MP_COORDINATOR_INSTANCE_TIMEOUT") != std::string::npos);
 }
@@ -273,8 +278,8 @@ BOOST_AUTO_TEST_CASE(the_settings_in_force_are_logged_at_the_start) {
   options.environment = {{"LMCACHE_MP_COORDINATOR_TIMEOUT_KEEP_ALIVE", "41"}};
   service it{options};
   const auto log = it.process.output();
-  for (const char* setting : {"instance-timeout=7.25", "health-check-interval=0", "timeout-keep-alive=41", "http-threads=", "shutdown-grace=",
-                              "log-level=info"})
+  for (const char* setting : {"instance-timeout=7.25", "health-check-interval=0", "timeout-keep-alive=41",
+                              "http-threads=", "shutdown-grace=", "log-level=info"})
     BOOST_TEST(log.find(setting) != std::string::npos, setting << " is not in: " << log);
 }
 
@@ -325,7 +330,8 @@ BOOST_AUTO_TEST_CASE(a_relative_log_file_is_written_where_it_was_named) {
   service it{options};
   register_instance(it.api, "somebody");
   std::error_code absent;
-  BOOST_TEST(eventually(2s, [&] { return std::filesystem::file_size(directory.path() + "/log", absent) > 0 && !absent; }));
+  BOOST_TEST(
+      eventually(2s, [&] { return std::filesystem::file_size(directory.path() + "/log", absent) > 0 && !absent; }));
   BOOST_TEST(it.process.output().empty(), it.process.output());
 }
 

@@ -1,7 +1,5 @@
 #include "harness/service.hpp"
 
-#include <fmt/format.h>
-
 #include <signal.h>
 
 #include <algorithm>
@@ -91,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_grace_of_zero_stops_at_once) {
   it.check_stop(SIGTERM, 1.5);
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_that_is_being_sent_is_sent_to_its_end_and_announces_the_close) {
+BOOST_AUTO_TEST_CASE(a_reply_that_is_being_sent_is_sent_to_its_end_and_then_the_service_stops) {
   stoppable it;
   register_a_long_list(it.process.port());
   const auto whole = it.api.get("/instances").body;
@@ -99,9 +97,12 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_being_sent_is_sent_to_its_end_and_announces
   slow.send("GET /instances HTTP/1.1\r\nHost: x\r\n\r\n");
   auto stream = slow.read_some(1);
   it.process.send_signal(SIGTERM);
+  const auto signalled = monotonic_clock::now();
   stream += slow.read_to_end();
   BOOST_TEST(stream.substr(stream.find("\r\n\r\n") + 4) == whole);
+  slow.close();
   check_clean_end(it.process);
+  BOOST_TEST(seconds_since(signalled) < 2); // the reply was the last thing to wait for
 }
 
 BOOST_AUTO_TEST_CASE(requests_that_came_before_the_signal_are_answered) {
@@ -138,7 +139,8 @@ BOOST_AUTO_TEST_CASE(under_load_every_reply_is_whole_and_every_connection_ends) 
         try {
           connection raw{it.process.port()};
           while (!stopped) {
-            raw.send(i % 4 == 0 ? "GET /instances HTTP/1.1\r\nHost: x\r\n\r\n" : "PUT /instances/n-1/heartbeat HTTP/1.1\r\nHost: x\r\n\r\n");
+            raw.send(i % 4 == 0 ? "GET /instances HTTP/1.1\r\nHost: x\r\n\r\n"
+                                : "PUT /instances/n-1/heartbeat HTTP/1.1\r\nHost: x\r\n\r\n");
             if (raw.ends(5s)) // closed in place of an answer: a clean end that a client can tell
               break;
             try {
@@ -218,7 +220,8 @@ BOOST_AUTO_TEST_CASE(a_stop_during_the_start_neither_hangs_nor_crashes) {
     // Before it has set up its handling of signals, the system ends it.
     if (status)
       BOOST_TEST((*status == clean_exit || *status == (exit_status{-1, SIGTERM, false})),
-                 "SIGTERM " << milliseconds << " ms after the start: " << *status << "\n" << process.output());
+                 "SIGTERM " << milliseconds << " ms after the start: " << *status << "\n"
+                            << process.output());
   }
 }
 
@@ -231,7 +234,8 @@ BOOST_AUTO_TEST_CASE(a_stop_within_the_first_moments_neither_hangs_nor_crashes) 
     BOOST_TEST(status.has_value(), "SIGTERM " << microseconds << " us after the start: it does not end");
     if (status)
       BOOST_TEST((*status == clean_exit || *status == (exit_status{-1, SIGTERM, false})),
-                 "SIGTERM " << microseconds << " us after the start: " << *status << "\n" << process.output());
+                 "SIGTERM " << microseconds << " us after the start: " << *status << "\n"
+                            << process.output());
   }
 }
 

@@ -316,4 +316,13 @@ BOOST_AUTO_TEST_CASE(only_a_byte_order_mark_may_stand_around_a_body) {
     BOOST_TEST(refused(text).find("json_invalid") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_long_label_name_is_cut_in_the_location) {
+  const std::string name(900'000, 'n');
+  const auto result = parse<register_request>(R"({"ip":"192.0.2.1","http_port":1,"metadata":{")" + name + R"(":1}})", "");
+  const auto& found = std::get<violations>(result);
+  BOOST_TEST(to_json(found).size() < 10'000u);
+  const auto& last = std::get<std::string>(found.front().loc.back());
+  BOOST_TEST(last == std::string(max_location_name, 'n') + "\xE2\x80\xA6");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

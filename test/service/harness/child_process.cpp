@@ -205,8 +205,7 @@ std::uint64_t child_process::resident_bytes() const {
 
 std::size_t child_process::open_descriptors() const {
   std::size_t result = 0;
-  for ([[maybe_unused]] const auto& entry :
-       std::filesystem::directory_iterator{fmt::format("/proc/{}/fd", pid_)})
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{fmt::format("/proc/{}/fd", pid_)})
     ++result;
   return result;
 }

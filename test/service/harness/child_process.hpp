@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,20 +30,21 @@ std::ostream& operator<<(std::ostream& out, const exit_status& status);
 /// Where standard output and standard error of a child go.
 enum class output_sink {
   captured, ///< Into memory, without bounds: the child never waits.
-  pipe,     ///< Into a pipe that is emptied by `output` and `wait_for_output` alone, so that it fills up when neither is called.
+  pipe, ///< Into a pipe that is emptied by `output` and `wait_for_output` alone, so that it fills up when neither is
+        ///< called.
 };
 
 struct launch_options {
-  std::vector<std::string> command; ///< Path of the program and its arguments.
+  std::vector<std::string> command;                             ///< Path of the program and its arguments.
   std::vector<std::pair<std::string, std::string>> environment; ///< On top of a minimal one.
-  std::string working_directory; ///< Empty: that of the test.
+  std::string working_directory;                                ///< Empty: that of the test.
   output_sink output = output_sink::captured;
   std::uint64_t descriptor_limit = 0; ///< 0: as the test has it.
   std::uint64_t stack_limit = 0;      ///< Bytes; 0: as the test has it.
 };
 
-/// A child that can't outlive the test: it is killed by the destructor, and by the kernel should the test die. Start it on a thread that
-/// lives as long as it is needed, since the kernel's guard is tied to that thread.
+/// A child that can't outlive the test: it is killed by the destructor, and by the kernel should the test die. Start it
+/// on a thread that lives as long as it is needed, since the kernel's guard is tied to that thread.
 class child_process {
 public:
   explicit child_process(const launch_options& options);

@@ -23,8 +23,7 @@ std::string render_request(std::string_view method, std::string_view target, std
     add(name, value);
   if (!body.empty() && !given("Content-Type"))
     add("Content-Type", "application/json");
-  if (!given("Content-Length") && !given("Transfer-Encoding")
-      && (!body.empty() || method == "POST" || method == "PUT"))
+  if (!given("Content-Length") && !given("Transfer-Encoding") && (!body.empty() || method == "POST" || method == "PUT"))
     add("Content-Length", std::to_string(body.size()));
   result += "\r\n";
   result += body;
@@ -49,16 +48,24 @@ response client::send(std::string_view method, std::string_view target, std::str
   }
 }
 
-response client::get(std::string_view target, const header_list& headers) { return send("GET", target, {}, headers); }
+response client::get(std::string_view target, const header_list& headers) {
+  return send("GET", target, {}, headers);
+}
 
-response client::head(std::string_view target, const header_list& headers) { return send("HEAD", target, {}, headers); }
+response client::head(std::string_view target, const header_list& headers) {
+  return send("HEAD", target, {}, headers);
+}
 
-response client::put(std::string_view target, const header_list& headers) { return send("PUT", target, {}, headers); }
+response client::put(std::string_view target, const header_list& headers) {
+  return send("PUT", target, {}, headers);
+}
 
 response client::post(std::string_view target, std::string_view body, const header_list& headers) {
   return send("POST", target, body, headers);
 }
 
-response client::del(std::string_view target, const header_list& headers) { return send("DELETE", target, {}, headers); }
+response client::del(std::string_view target, const header_list& headers) {
+  return send("DELETE", target, {}, headers);
+}
 
 } // namespace coordinator::service_test

@@ -14,8 +14,8 @@ namespace coordinator::service_test {
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-/// The text of an HTTP/1.1 request. `Host` is added unless given; so is `Content-Length` for a body and for POST and PUT, and
-/// `Content-Type: application/json` for a body.
+/// The text of an HTTP/1.1 request. `Host` is added unless given; so is `Content-Length` for a body and for POST and
+/// PUT, and `Content-Type: application/json` for a body.
 std::string render_request(std::string_view method, std::string_view target, std::string_view body = {},
                            const header_list& headers = {});
 

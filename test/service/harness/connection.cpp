@@ -28,9 +28,13 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-[[noreturn]] void fail(const std::string& what) { throw transport_error{what}; }
+[[noreturn]] void fail(const std::string& what) {
+  throw transport_error{what};
+}
 
-[[noreturn]] void fail_with_errno(const char* what) { fail(fmt::format("{}: {}", what, std::strerror(errno))); }
+[[noreturn]] void fail_with_errno(const char* what) {
+  fail(fmt::format("{}: {}", what, std::strerror(errno)));
+}
 
 /// False when the deadline passes first.
 bool wait_for(int socket, short events, const deadline& limit) {
@@ -123,7 +127,9 @@ connection& connection::operator=(connection&& other) noexcept {
   return *this;
 }
 
-connection::~connection() { close(); }
+connection::~connection() {
+  close();
+}
 
 void connection::send(std::string_view bytes, deadline limit) {
   if (!try_send(bytes, limit))
@@ -167,9 +173,12 @@ connection::filled connection::fill(deadline limit) {
 response connection::read_response(reply_body body, deadline limit) {
   const auto need_more = [&](const char* part) {
     switch (fill(limit)) {
-    case filled::yes: return;
-    case filled::end_of_stream: fail(fmt::format("the connection ended in the {} of a response; got '{}'", part, unread_));
-    case filled::timed_out: fail(fmt::format("no more of the {} of a response in time; got '{}'", part, unread_));
+    case filled::yes:
+      return;
+    case filled::end_of_stream:
+      fail(fmt::format("the connection ended in the {} of a response; got '{}'", part, unread_));
+    case filled::timed_out:
+      fail(fmt::format("no more of the {} of a response in time; got '{}'", part, unread_));
     }
   };
   auto head_end = std::string::npos;
@@ -269,7 +278,9 @@ bool connection::ends(deadline limit) {
   }
 }
 
-bool connection::stays_silent(deadline end) { return unread_.empty() && !wait_for(socket_, POLLIN, end); }
+bool connection::stays_silent(deadline end) {
+  return unread_.empty() && !wait_for(socket_, POLLIN, end);
+}
 
 bool connection::delivered(deadline limit) const {
   return eventually(limit, [&] {
@@ -278,7 +289,9 @@ bool connection::delivered(deadline limit) const {
   });
 }
 
-void connection::finish_sending() { ::shutdown(socket_, SHUT_WR); }
+void connection::finish_sending() {
+  ::shutdown(socket_, SHUT_WR);
+}
 
 void connection::reset() {
   const linger at_once{1, 0};
@@ -298,7 +311,9 @@ bool accepts_connections(std::uint16_t port) {
   return socket >= 0;
 }
 
-bool refuses_connections(std::uint16_t port) { return !accepts_connections(port) && errno == ECONNREFUSED; }
+bool refuses_connections(std::uint16_t port) {
+  return !accepts_connections(port) && errno == ECONNREFUSED;
+}
 
 std::uint16_t free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

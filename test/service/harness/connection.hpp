@@ -25,8 +25,8 @@ enum class reply_body {
   absent, ///< The reply to HEAD: framed like that to GET, without the body.
 };
 
-/// One TCP connection to a server on the loopback interface. It sends exactly the bytes it is given and reads HTTP/1.x responses, one
-/// after the other. Every wait has a deadline. For one thread at a time.
+/// One TCP connection to a server on the loopback interface. It sends exactly the bytes it is given and reads HTTP/1.x
+/// responses, one after the other. Every wait has a deadline. For one thread at a time.
 class connection {
 public:
   explicit connection(std::uint16_t port, const connection_options& options = {});

@@ -24,7 +24,8 @@ struct coordinator_options {
 /// The service under test, started and waited for by nobody yet.
 launch_options coordinator_command(const coordinator_options& options);
 
-/// The service under test, running and ready for connections. Its port is read from its output, or known and tried until it answers.
+/// The service under test, running and ready for connections. Its port is read from its output, or known and tried
+/// until it answers.
 class coordinator_process : public child_process {
 public:
   /// Throws with the log when the service does not listen in time.

@@ -49,8 +49,11 @@ bool holds_for(deadline end, Condition&& condition) {
   return !eventually(end, [&] { return !condition(); });
 }
 
-/// For a stimulus that is itself a span of time, such as a pause of the service. Never to wait for a result: that is `eventually`.
-inline void let_pass(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+/// For a stimulus that is itself a span of time, such as a pause of the service. Never to wait for a result: that is
+/// `eventually`.
+inline void let_pass(std::chrono::milliseconds time) {
+  std::this_thread::sleep_for(time);
+}
 
 /// Seconds since `start`.
 inline double seconds_since(monotonic_clock::time_point start) {

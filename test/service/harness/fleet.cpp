@@ -45,11 +45,17 @@ std::string percent_encoded(std::string_view id) {
   return result;
 }
 
-std::string instance_path(std::string_view id) { return "/instances/" + percent_encoded(id); }
+std::string instance_path(std::string_view id) {
+  return "/instances/" + percent_encoded(id);
+}
 
-std::string heartbeat_path(std::string_view id) { return instance_path(id) + "/heartbeat"; }
+std::string heartbeat_path(std::string_view id) {
+  return instance_path(id) + "/heartbeat";
+}
 
-response register_instance(client& to, const registration& value) { return to.post("/instances", to_json(value)); }
+response register_instance(client& to, const registration& value) {
+  return to.post("/instances", to_json(value));
+}
 
 response register_instance(client& to, std::string_view id) {
   return register_instance(to, registration{.instance_id = std::string{id}});
@@ -70,7 +76,8 @@ void register_all(std::uint16_t port, const std::vector<registration>& values) {
     for (auto i = start; i < end; ++i) {
       const auto reply = to.read_response();
       if (reply.status != 200)
-        throw std::runtime_error{fmt::format("registration of {} got {}: {}", values[i].instance_id, reply.status, reply.body)};
+        throw std::runtime_error{
+            fmt::format("registration of {} got {}: {}", values[i].instance_id, reply.status, reply.body)};
     }
   }
 }
@@ -78,7 +85,8 @@ void register_all(std::uint16_t port, const std::vector<registration>& values) {
 std::vector<registration> numbered_registrations(std::string_view prefix, std::size_t count) {
   std::vector<registration> result;
   for (std::size_t i = 0; i < count; ++i)
-    result.push_back({.instance_id = fmt::format("{}-{}", prefix, i), .http_port = 10000 + static_cast<int>(i % 50000)});
+    result.push_back(
+        {.instance_id = fmt::format("{}-{}", prefix, i), .http_port = 10000 + static_cast<int>(i % 50000)});
   return result;
 }
 
@@ -96,7 +104,9 @@ std::vector<std::string> ids_in(const response& list) {
   return result;
 }
 
-std::vector<std::string> listed_ids(client& to) { return ids_in(to.get("/instances")); }
+std::vector<std::string> listed_ids(client& to) {
+  return ids_in(to.get("/instances"));
+}
 
 bool is_listed(client& to, std::string_view id) {
   const auto ids = listed_ids(to);

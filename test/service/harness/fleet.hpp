@@ -7,7 +7,6 @@
 #include <boost/test/tools/assertion_result.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,8 +44,8 @@ void register_all(std::uint16_t port, const std::vector<registration>& values);
 /// `count` registrations with ids `PREFIX-0`, `PREFIX-1`, … and addresses of their own.
 std::vector<registration> numbered_registrations(std::string_view prefix, std::size_t count);
 
-/// Registers a fleet whose list is too long for the buffers of a connection (4 MiB at most by default): a client that does not read it
-/// leaves the service with a reply half sent.
+/// Registers a fleet whose list is too long for the buffers of a connection (4 MiB at most by default): a client that
+/// does not read it leaves the service with a reply half sent.
 void register_a_long_list(std::uint16_t port);
 
 std::vector<std::string> ids_in(const response& list);
@@ -55,8 +54,8 @@ bool is_listed(client& to, std::string_view id);
 /// The row of that instance in the list; throws when there is none.
 json listed_row(client& to, std::string_view id);
 
-/// Whether a stranger is served: a fresh connection gets its health answer within a second, and an instance of its own can be registered,
-/// heartbeated, listed and deleted. Says what went wrong otherwise.
+/// Whether a stranger is served: a fresh connection gets its health answer within a second, and an instance of its own
+/// can be registered, heartbeated, listed and deleted. Says what went wrong otherwise.
 boost::test_tools::assertion_result is_alive(std::uint16_t port);
 
 } // namespace coordinator::service_test

@@ -19,7 +19,9 @@ struct json::document {
 
 namespace {
 
-const rapidjson::Value& as_value(const void* value) { return *static_cast<const rapidjson::Value*>(value); }
+const rapidjson::Value& as_value(const void* value) {
+  return *static_cast<const rapidjson::Value*>(value);
+}
 
 [[noreturn]] void refuse(const char* wanted, const json& found) {
   throw std::runtime_error{fmt::format("not {}: {}", wanted, found.dump())};
@@ -31,8 +33,8 @@ json::json(std::shared_ptr<const document> owner, const void* value) : owner_{st
 
 json json::parse(std::string_view text) {
   auto owner = std::make_shared<document>();
-  constexpr unsigned flags
-    = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
+  constexpr unsigned flags =
+      rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
   owner->root.Parse<flags>(text.data(), text.size());
   if (owner->root.HasParseError())
     throw std::runtime_error{fmt::format("not JSON ({} at byte {}): {}",
@@ -118,11 +120,17 @@ bool json::boolean() const {
   return as_value(value_).GetBool();
 }
 
-bool json::is_object() const { return as_value(value_).IsObject(); }
+bool json::is_object() const {
+  return as_value(value_).IsObject();
+}
 
-bool json::is_array() const { return as_value(value_).IsArray(); }
+bool json::is_array() const {
+  return as_value(value_).IsArray();
+}
 
-bool json::is_string() const { return as_value(value_).IsString(); }
+bool json::is_string() const {
+  return as_value(value_).IsString();
+}
 
 std::string json::dump() const {
   rapidjson::StringBuffer buffer;
@@ -131,9 +139,13 @@ std::string json::dump() const {
   return {buffer.GetString(), buffer.GetSize()};
 }
 
-bool json::operator==(const json& other) const { return as_value(value_) == as_value(other.value_); }
+bool json::operator==(const json& other) const {
+  return as_value(value_) == as_value(other.value_);
+}
 
-std::ostream& operator<<(std::ostream& out, const json& value) { return out << value.dump(); }
+std::ostream& operator<<(std::ostream& out, const json& value) {
+  return out << value.dump();
+}
 
 std::string quoted(std::string_view text) {
   rapidjson::StringBuffer buffer;

@@ -9,8 +9,8 @@
 
 namespace coordinator::service_test {
 
-/// A parsed JSON value, or a part of one. Every access that does not fit the value throws `std::runtime_error` with a text that
-/// shows the value, so a test fails with its reason. Copies are cheap: they share the document.
+/// A parsed JSON value, or a part of one. Every access that does not fit the value throws `std::runtime_error` with a
+/// text that shows the value, so a test fails with its reason. Copies are cheap: they share the document.
 class json {
 public:
   static json parse(std::string_view text);

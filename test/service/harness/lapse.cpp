@@ -16,7 +16,9 @@ constexpr double moment = 0.3;
 // After this much beyond the promise an instance is taken to stay for good.
 constexpr double patience = 5;
 
-double seconds(monotonic_clock::duration value) { return std::chrono::duration<double>(value).count(); }
+double seconds(monotonic_clock::duration value) {
+  return std::chrono::duration<double>(value).count();
+}
 
 } // namespace
 
@@ -75,7 +77,8 @@ void lapse_watch::observe() {
     }
     const auto longest = seconds(answered - observed.earliest_start);
     const auto shortest = seconds(observed.last_seen - observed.latest_start);
-    BOOST_TEST(longest >= timeout_, id << " left " << longest << " s after its last heartbeat, before the timeout of " << timeout_);
+    BOOST_TEST(longest >= timeout_,
+               id << " left " << longest << " s after its last heartbeat, before the timeout of " << timeout_);
     BOOST_TEST(shortest <= timeout_ + interval_ + moment,
                id << " stayed for " << shortest << " s with timeout " << timeout_ << " and interval " << interval_);
     entry = leases_.erase(entry);

@@ -10,12 +10,13 @@
 
 namespace coordinator::service_test {
 
-/// Watches when silent instances leave the list, and checks each against the promise: not before its timeout, and at the latest one sweep
-/// interval (and a moment for scheduling) after it.
+/// Watches when silent instances leave the list, and checks each against the promise: not before its timeout, and at
+/// the latest one sweep interval (and a moment for scheduling) after it.
 ///
-/// What is measured from outside is an interval on either side, so the checks are made such that a slow test machine can't fail a
-/// service that is right: a lease starts at the earliest when the heartbeat was sent and at the latest when its reply was there; an
-/// instance left after the last list that showed it was asked for, and before the first that did not had arrived.
+/// What is measured from outside is an interval on either side, so the checks are made such that a slow test machine
+/// can't fail a service that is right: a lease starts at the earliest when the heartbeat was sent and at the latest
+/// when its reply was there; an instance left after the last list that showed it was asked for, and before the first
+/// that did not had arrived.
 class lapse_watch {
 public:
   lapse_watch(std::uint16_t port, double timeout_seconds, double interval_seconds);

@@ -24,7 +24,9 @@ std::optional<std::string> response::header(std::string_view name) const {
   return std::nullopt;
 }
 
-std::string response::header_text(std::string_view name) const { return header(name).value_or(""); }
+std::string response::header_text(std::string_view name) const {
+  return header(name).value_or("");
+}
 
 bool response::closes() const {
   const auto options = split(header_text("Connection"), ',');
@@ -34,7 +36,9 @@ bool response::closes() const {
   return says("close") || (version == "HTTP/1.0" && !says("keep-alive"));
 }
 
-json response::body_json() const { return json::parse(body); }
+json response::body_json() const {
+  return json::parse(body);
+}
 
 std::ostream& operator<<(std::ostream& out, const response& value) {
   out << value.version << ' ' << value.status << ' ' << value.reason;
@@ -44,9 +48,8 @@ std::ostream& operator<<(std::ostream& out, const response& value) {
 }
 
 bool equals_ignoring_case(std::string_view left, std::string_view right) {
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  });
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -24,7 +24,8 @@ void show_log_of_failure(child_process& process) {
 }
 
 void check_sanitizers(const std::string& output) {
-  for (const std::string_view complaint : {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer", "runtime error: "})
+  for (const std::string_view complaint :
+       {"ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer", "runtime error: "})
     BOOST_TEST(output.find(complaint) == std::string::npos, "a sanitizer complained: " << complaint << "\n" << output);
 }
 

@@ -11,8 +11,9 @@
 
 namespace coordinator::service_test {
 
-/// A running coordinator and one client of it: the fixture of most suites. Its destructor checks what every test relies on: the service
-/// outlived the test, ends cleanly when told to, and no sanitizer has complained. The log of a failed test is shown.
+/// A running coordinator and one client of it: the fixture of most suites. Its destructor checks what every test relies
+/// on: the service outlived the test, ends cleanly when told to, and no sanitizer has complained. The log of a failed
+/// test is shown.
 struct service {
   explicit service(std::vector<std::string> flags = {});
   explicit service(const coordinator_options& options);

@@ -7,8 +7,8 @@
 
 namespace coordinator::service_test {
 
-/// Sends a request in parts such that a service with one HTTP thread has read each before the next is sent. After each part it asks for
-/// something on a connection of its own: the thread that answers that has been past the part.
+/// Sends a request in parts such that a service with one HTTP thread has read each before the next is sent. After each
+/// part it asks for something on a connection of its own: the thread that answers that has been past the part.
 class stepwise_sender {
 public:
   stepwise_sender(connection& to, std::uint16_t port);

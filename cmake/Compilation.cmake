@@ -2,6 +2,7 @@
 
 option(MPC_WARNINGS_AS_ERRORS "Treat compiler warnings as errors" OFF)
 set(MPC_SANITIZERS "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them: address,undefined or thread")
+set(MPC_CAF_SOURCE "" CACHE PATH "Source of CAF, to build with these sanitizers; not there: use the installed library")
 option(MPC_FUZZ "Instrument for the fuzz targets of test/fuzz, which are then the only tests; needs clang" OFF)
 
 find_program(CCACHE_PROGRAM ccache)

@@ -54,10 +54,10 @@ build() {
   shift
   local targets=() progress=()
   (($# == 0)) || targets=(--target "$@")
-  [[ -t 1 ]] || progress=(-- --quiet)
+  [[ -t 2 ]] || progress=(-- --quiet)
   say "building ${*:-everything} ($preset)"
   (
-    cd "$project_root"
+    cd "$project_root" || exit
     quietly cmake --preset "$preset" -D MPC_WARNINGS_AS_ERRORS="${CI:+ON}"
     cmake --build --preset "$preset" --parallel "$(nproc)" "${targets[@]}" "${progress[@]}" >&2
   )

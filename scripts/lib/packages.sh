@@ -13,6 +13,7 @@ required_packages=(
   libcli11-dev
   libfmt-dev
   libpistache-dev
+  python3 # for scripts/try_membership
   rapidjson-dev
 )
 
@@ -25,6 +26,5 @@ thorough_packages=(
 # For scripts/bench besides.
 benchmark_packages=(
   nginx-light # answers requests with next to no work: the bottom line
-  python3
   wrk
 )

@@ -2,6 +2,8 @@
 
 #include "http/outbox.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -294,6 +296,11 @@ bool connection::lost(const exchange_ptr& asked) const noexcept {
   return asked.use_count() == 1 && !asked->answered.load(std::memory_order_relaxed);
 }
 
+bool connection::is_all_acknowledged() const noexcept {
+  int waiting = 0;
+  return ::ioctl(descriptor_, SIOCOUTQ, &waiting) != 0 || waiting == 0;
+}
+
 void connection::on_timer(time_point now) {
   const auto& limits = host_.limits();
   const auto elapsed = now - since_;
@@ -327,7 +334,8 @@ void connection::on_timer(time_point now) {
       phase_ = phase::finished;
     return;
   case phase::lingering:
-    if (elapsed > limits.linger)
+    // While the server stops, it is enough that the client's system has everything.
+    if (elapsed > limits.linger || (host_.draining() && is_all_acknowledged()))
       phase_ = phase::finished;
     return;
   case phase::finished:

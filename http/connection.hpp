@@ -90,6 +90,7 @@ private:
 
   exchange_ptr fresh_exchange();
   bool lost(const exchange_ptr& asked) const noexcept;
+  bool is_all_acknowledged() const noexcept;
 
   int descriptor_;
   std::uint64_t serial_;

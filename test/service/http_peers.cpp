@@ -50,7 +50,7 @@ BOOST_FIXTURE_TEST_CASE(a_slow_reader_gets_all_of_a_long_list_and_holds_nobody_u
   }
   for (const auto& stream : streams)
     BOOST_TEST(stream.substr(stream.find("\r\n\r\n") + 4) == whole);
-  BOOST_TEST(slowest_beat < 0.5);
+  BOOST_TEST(slowest_beat < 0.5 * leniency);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_client_that_does_not_read_its_reply_costs_no_processor_time, service_with_a_long_list) {
@@ -121,7 +121,7 @@ BOOST_FIXTURE_TEST_CASE(a_thousand_idle_connections_do_not_delay_anybody, servic
     BOOST_TEST_REQUIRE(heartbeat(api, "a").status == 200);
     slowest = std::max(slowest, seconds_since(start));
   }
-  BOOST_TEST(slowest < 0.25);
+  BOOST_TEST(slowest < 0.25 * leniency);
   for (auto& one : idle)
     one.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   for (auto& one : idle)

@@ -253,7 +253,7 @@ BOOST_FIXTURE_TEST_CASE(nesting_as_deep_as_a_body_can_hold_harms_nobody, one_meb
   for (const auto& body : bodies) {
     const auto start = monotonic_clock::now();
     refused(body, body.substr(0, 80));
-    BOOST_TEST(seconds_since(start) < 1);
+    BOOST_TEST(seconds_since(start) < 1 * leniency);
   }
 }
 
@@ -289,8 +289,8 @@ BOOST_FIXTURE_TEST_CASE(many_members_are_read_or_refused_quickly_and_delay_nobod
       if (reply.status == 200)
         api.del(instance_path(reply.body_json()["instance_id"].text()));
     }
-    BOOST_TEST(seconds_since(start) < 10); // ten at once, of which each has a second
-    BOOST_TEST(slowest < 1);
+    BOOST_TEST(seconds_since(start) < 10 * leniency); // ten at once, of which each has a second
+    BOOST_TEST(slowest < 1 * leniency);
   }
 }
 

@@ -116,13 +116,13 @@ BOOST_AUTO_TEST_CASE(silent_and_slow_connections_are_closed_and_delay_nobody) {
     slowest_beat = std::max(slowest_beat, seconds_since(asked));
     let_pass(20ms);
   }
-  BOOST_TEST(slowest_beat < 0.5);
+  BOOST_TEST(slowest_beat < 0.5 * leniency);
   for (auto& one : silent)
-    BOOST_TEST(one.read_to_end(1s).empty());
+    BOOST_TEST(one.read_to_end(2s).empty());
   for (auto& one : dripping)
-    BOOST_TEST(one.read_to_end(1s).starts_with("HTTP/1.1 408 "));
+    BOOST_TEST(one.read_to_end(2s).starts_with("HTTP/1.1 408 "));
   for (auto& one : half_a_body)
-    BOOST_TEST(one.read_to_end(1s).starts_with("HTTP/1.1 408 "));
+    BOOST_TEST(one.read_to_end(2s).starts_with("HTTP/1.1 408 "));
   silent.clear();
   dripping.clear();
   half_a_body.clear();
@@ -130,11 +130,12 @@ BOOST_AUTO_TEST_CASE(silent_and_slow_connections_are_closed_and_delay_nobody) {
 }
 
 BOOST_FIXTURE_TEST_CASE(a_reader_that_stops_for_good_is_dropped, service) {
-  register_a_long_list(port());
   const auto at_rest = process.open_descriptors();
+  register_a_long_list(port());
+  BOOST_TEST_REQUIRE(eventually(5s, [&] { return process.open_descriptors() == at_rest; }));
   connection deaf{port(), {.receive_buffer = 4096}};
   deaf.send("GET /instances HTTP/1.1\r\nHost: x\r\n\r\n");
-  BOOST_TEST(eventually(1s, [&] { return process.open_descriptors() == at_rest + 1; }));
+  BOOST_TEST(eventually(5s, [&] { return process.open_descriptors() == at_rest + 1; }));
   // What lies in the buffers of the system may still be taken in for a moment; after that nothing moves.
   BOOST_TEST(eventually(45s, [&] { return process.open_descriptors() == at_rest; }));
   BOOST_TEST(is_alive(port()));
@@ -317,7 +318,7 @@ BOOST_AUTO_TEST_CASE(thousands_of_idle_connections_cost_little_and_delay_nobody)
     BOOST_TEST_REQUIRE(heartbeat(it.api, "a").status == 200);
     slowest = std::max(slowest, seconds_since(start));
   }
-  BOOST_TEST(slowest < 0.1);
+  BOOST_TEST(slowest < 0.1 * leniency);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

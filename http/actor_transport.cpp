@@ -210,6 +210,7 @@ void actor_transport::accept_ready() {
   for (int n = 0; n < accepts_per_turn; ++n) {
     const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
+      accept_failed_ = false;
       server_->dispatch(descriptor);
       continue;
     }
@@ -222,7 +223,8 @@ void actor_transport::accept_ready() {
       continue;
     default:
       // Out of descriptors or memory. The socket stays readable, so without a pause this would spin.
-      log::write(log::level::error, http_source, "http.accept_failed", {{"error", std::strerror(errno)}});
+      if (!std::exchange(accept_failed_, true)) // once, and not with each try
+        log::write(log::level::error, http_source, "http.accept_failed", {{"error", std::strerror(errno)}});
       reactor()->removeFd(key(), listener_);
       accept_paused_ = true;
       return;

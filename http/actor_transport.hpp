@@ -97,6 +97,7 @@ private:
   int timer_ = -1;
   int listener_ = -1;
   bool accept_paused_ = false; ///< Until the next timer round: out of descriptors or memory.
+  bool accept_failed_ = false; ///< And nothing was accepted since.
 
   std::vector<outbox::reply> replies_;
   std::vector<outbox::command> commands_;

@@ -41,7 +41,8 @@ void rebase(request& parsed, const char* from, const char* to) noexcept {
 response no_route(bool readable_target, const router::match& match) {
   if (!readable_target)
     return problem(Code::Bad_Request,
-                   "The request target must be a path whose %XX escapes are two hexadecimal digits each.");
+                   "The request target must be a path: starting with a slash, without a fragment, and with %XX escapes "
+                   "of two hexadecimal digits each.");
   if (!match.path_known)
     return problem(Code::Not_Found, "Not Found");
   auto reply = problem(Code::Method_Not_Allowed, "Method Not Allowed");
@@ -296,9 +297,9 @@ bool connection::lost(const exchange_ptr& asked) const noexcept {
   return asked.use_count() == 1 && !asked->answered.load(std::memory_order_relaxed);
 }
 
-bool connection::is_all_acknowledged() const noexcept {
-  int waiting = 0;
-  return ::ioctl(descriptor_, SIOCOUTQ, &waiting) != 0 || waiting == 0;
+int connection::bytes_unacknowledged() const noexcept {
+  int bytes = 0;
+  return ::ioctl(descriptor_, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
 void connection::on_timer(time_point now) {
@@ -329,13 +330,18 @@ void connection::on_timer(time_point now) {
       respond(unavailable("The coordinator could not answer in time; try again."), asked->call, now);
     }
     return;
-  case phase::writing:
-    if (elapsed > limits.write_stall)
+  case phase::writing: {
+    // A slow reader frees room in the socket in large steps: what its system acknowledges tells of it sooner.
+    const int unacknowledged = bytes_unacknowledged();
+    if (unacknowledged < std::exchange(unacknowledged_, unacknowledged))
+      since_ = now;
+    else if (elapsed > limits.write_stall)
       phase_ = phase::finished;
     return;
+  }
   case phase::lingering:
     // While the server stops, it is enough that the client's system has everything.
-    if (elapsed > limits.linger || (host_.draining() && is_all_acknowledged()))
+    if (elapsed > limits.linger || (host_.draining() && bytes_unacknowledged() == 0))
       phase_ = phase::finished;
     return;
   case phase::finished:

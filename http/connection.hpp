@@ -90,7 +90,7 @@ private:
 
   exchange_ptr fresh_exchange();
   bool lost(const exchange_ptr& asked) const noexcept;
-  bool is_all_acknowledged() const noexcept;
+  int bytes_unacknowledged() const noexcept;
 
   int descriptor_;
   std::uint64_t serial_;
@@ -111,6 +111,7 @@ private:
   response response_; ///< Its body.
   bool omit_body_ = false;
   std::size_t written_ = 0; ///< Of head and body together.
+  int unacknowledged_ = 0;  ///< By the client's system, when the timer last looked.
 
   /// Start of what the current phase's deadline counts from.
   time_point since_;

@@ -70,8 +70,8 @@ server::server(server_options options, caf::actor_system& system) : state_(std::
   shared.routes = options.routes;
   shared.limits = options.limits;
   const auto descriptors = raise_descriptor_limit();
-  shared.limits.connections = std::min(
-      options.limits.connections, descriptors > 2 * reserved_descriptors ? descriptors - reserved_descriptors : 64);
+  shared.limits.connections =
+      std::min(options.limits.connections, descriptors - std::min(reserved_descriptors, descriptors / 2));
   shared.alive = options.alive;
   shared.dispatch = [this](int descriptor) {
     auto& limits = state_->shared->limits;

@@ -59,8 +59,11 @@ sigset_t block_stop_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGHUP); // the terminal it was started from was closed
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN); // a client or a log reader that left is an error value, not an end
+  // A client or a log reader that left, and a log file at its size limit, are error values and not an end.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   return signals;
 }
 
@@ -231,7 +234,8 @@ int run_service(const settings& chosen) {
   const auto stop_signals = block_stop_signals();
   int log_descriptor = STDERR_FILENO;
   if (!chosen.log_file.empty()) {
-    log_descriptor = ::open(chosen.log_file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    // Non-blocking, or the open of a pipe that nobody reads would wait for ever.
+    log_descriptor = ::open(chosen.log_file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
     if (log_descriptor < 0) {
       std::fprintf(stderr, "mp-coordinator: --log-file: cannot open %s: %s\n", chosen.log_file.c_str(),
                    std::strerror(errno));

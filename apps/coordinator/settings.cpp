@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -20,8 +22,11 @@ namespace coordinator {
 namespace {
 
 constexpr std::string_view environment_prefix = "LMCACHE_MP_COORDINATOR_";
+constexpr double shortest_seconds = 0.001; // below it, sweeps and timers would do nothing but run
 constexpr double longest_seconds = 366.0 * 24 * 3600;
 constexpr std::size_t most_http_threads = 256;
+/// What log lines come from, besides the service itself, whose lines always show.
+constexpr std::array<std::string_view, 5> components{"supervisor", "registry", "health", "gateway", "http"};
 
 /// Why a text can't be the value of a setting; empty when it can and was taken.
 using problem = std::optional<std::string>;
@@ -34,16 +39,14 @@ struct setting {
 };
 
 problem take_seconds(settings::duration& to, const std::string& text, bool zero_allowed) {
-  const auto complaint = fmt::format("must be a number of seconds {} 0 and at most {:.0f}",
-                                     zero_allowed ? "of at least" : "greater than", longest_seconds);
+  const auto complaint = fmt::format("must be {}a number of seconds from {} to {:.0f}", zero_allowed ? "0 or " : "",
+                                     shortest_seconds, longest_seconds);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value > longest_seconds
-      || value < 0 || (value == 0 && !zero_allowed))
+      || (value < shortest_seconds && !(value == 0 && zero_allowed)))
     return complaint;
   to = std::chrono::round<settings::duration>(std::chrono::duration<double>{value});
-  if (to <= settings::duration::zero() && value > 0)
-    return complaint; // less than a nanosecond
   return std::nullopt;
 }
 
@@ -120,6 +123,9 @@ const std::vector<setting>& all_settings() {
       {"log-components", "only these components below warning, separated by commas, such as registry,health",
        [](settings& to, const std::string& text) -> problem {
          to.log_components = split_list(text);
+         for (const auto& name : to.log_components)
+           if (std::ranges::find(components, name) == components.end())
+             return fmt::format("must be names out of {}", fmt::join(components, ", "));
          return std::nullopt;
        },
        [](const settings& from) { return fmt::format("{}", fmt::join(from.log_components, ",")); }},
@@ -211,6 +217,10 @@ private:
 
   void read_file(const std::string& path, std::vector<std::string>& problems) {
     const auto called = given_["config"].called;
+    if (std::error_code error; !std::filesystem::is_regular_file(path, error)) {
+      problems.push_back(fmt::format("{}: {} is not a file", called, path));
+      return;
+    }
     try {
       for (const auto& item : CLI::ConfigTOML{}.from_file(path)) {
         const auto name = item.fullname();

@@ -2,6 +2,7 @@
 #include "harness/temporary_directory.hpp"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -157,6 +158,34 @@ BOOST_AUTO_TEST_CASE(a_log_whose_reader_went_away_holds_up_nothing) {
     BOOST_REQUIRE(register_instance(api, "a").status == 200);
   BOOST_TEST(is_alive(port));
   it.send_signal(SIGTERM);
+  check_clean_end(it);
+}
+
+BOOST_AUTO_TEST_CASE(a_pipe_that_nobody_reads_is_refused_as_log_file_instead_of_waited_for) {
+  const temporary_directory directory;
+  const auto path = directory.path() + "/fifo";
+  BOOST_REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  coordinator_options options;
+  options.flags = {"--log-file", path};
+  const auto run = run_to_end(options);
+  BOOST_TEST((run.status == exit_status{2, 0, false}));
+  BOOST_TEST(run.output.find("--log-file") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_log_file_at_the_size_limit_of_the_process_does_not_stop_the_service) {
+  const temporary_directory directory;
+  const auto port = free_port();
+  coordinator_options options;
+  options.flags = {"--log-level", "trace", "--port", std::to_string(port), "--log-file", directory.path() + "/log"};
+  auto launch = coordinator_command(options);
+  launch.command.insert(launch.command.begin(), {"/bin/bash", "-c", "ulimit -f 8; exec \"$0\" \"$@\""});
+  child_process it{launch};
+  BOOST_REQUIRE(eventually(5s, [&] { return accepts_connections(port); }));
+  client api{port};
+  for (int i = 0; i < 300; ++i)
+    BOOST_REQUIRE(register_instance(api, "a").status == 200);
+  BOOST_TEST(is_alive(port));
+  it.send_signal(SIGHUP); // which is a way of asking it to stop, too
   check_clean_end(it);
 }
 

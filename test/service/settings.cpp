@@ -335,4 +335,17 @@ BOOST_AUTO_TEST_CASE(a_relative_log_file_is_written_where_it_was_named) {
   BOOST_TEST(it.process.output().empty(), it.process.output());
 }
 
+BOOST_AUTO_TEST_CASE(an_unknown_component_or_a_settings_file_that_is_none_is_refused_by_name) {
+  for (const auto& flags : {std::vector<std::string>{"--log-components", "registry,nope"},
+                            {"--config", "/tmp"},
+                            {"--config", "/dev/zero"},
+                            {"--health-check-interval", "1e-9"}}) {
+    coordinator_options options;
+    options.flags = flags;
+    const auto run = run_to_end(options);
+    BOOST_TEST((run.status == exit_status{2, 0, false}), flags.back());
+    BOOST_TEST(run.output.find(flags.front()) != std::string::npos, run.output);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

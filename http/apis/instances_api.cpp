@@ -239,6 +239,7 @@ void register_instances_api(router& routes) {
   doc.description.clear();
   doc.parameters = {id_parameter};
   doc.responses = {{200, "The instance; its `ETag` is that of its registration.", entry.name, {etag}},
+                   problem_response(400, "The path is malformed."),
                    problem_response(404, "Not registered."),
                    invalid("The path holds no possible id.")};
   routes.add({Method::Get, "/instances/:instance_id", small_body, doc, get_instance});

@@ -80,7 +80,7 @@ void connection::advance(time_point now) {
       host_.resume_later(*this);
       return;
     }
-    switch (read_some(now)) {
+    switch (read_some()) {
     case read_result::some:
       process_input(now);
       break;
@@ -94,7 +94,7 @@ void connection::advance(time_point now) {
   }
 }
 
-connection::read_result connection::read_some(time_point) {
+connection::read_result connection::read_some() {
   thread_local std::array<char, read_size> buffer;
   const auto n = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
   if (n > 0) {

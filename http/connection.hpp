@@ -76,7 +76,7 @@ private:
   enum class read_result { some, blocked, ended };
 
   void process_input(time_point now);
-  read_result read_some(time_point now);
+  read_result read_some();
   void admit_body(time_point now);
   void dispatch(time_point now);
   /// Answers without asking anybody.

@@ -18,9 +18,8 @@ class call;
 /// Answers a request; runs in a turn of the gateway actor. See http/gateway.hpp.
 using route_handler = std::function<void(const call&)>;
 
-/// Body bounds by what a route carries.
+/// Body bound of a route that carries one object.
 inline constexpr std::size_t small_body = std::size_t{1} << 20;
-inline constexpr std::size_t bulk_body = std::size_t{64} << 20;
 
 /// One method of one path.
 struct route {

@@ -4,7 +4,7 @@
 
 namespace coordinator {
 
-/// Runs the coordinator until it is told to stop, and returns the process's exit status: 0 after SIGTERM or SIGINT,
+/// Runs the coordinator until it is told to stop, and returns the process's exit status: 0 after SIGTERM, SIGINT or SIGHUP,
 /// 1 when it could not start or gave up on an actor.
 ///
 /// To be called once, from the main thread, before any other thread exists: it blocks signals for all threads.

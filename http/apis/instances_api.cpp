@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
 
 namespace coordinator::http {
 
@@ -36,16 +37,24 @@ void register_instance(const call& asked) {
           [asked](const caf::error& error) { asked.answer_error(error); });
 }
 
-void heartbeat(const call& asked) {
+/// Whom the path and `If-Match` name. When they can't name anybody, answers so and is empty.
+std::optional<instance_reference> reference(const call& asked) {
   auto id = asked.instance_id();
   if (!id)
-    return;
+    return std::nullopt;
   auto condition = asked.condition();
   if (!condition)
+    return std::nullopt;
+  return instance_reference{std::move(*id), std::move(*condition)};
+}
+
+void heartbeat(const call& asked) {
+  const auto target = reference(asked);
+  if (!target)
     return;
-  asked.ask(asked.actors().registry, heartbeat_atom_v, instance_reference{*id, std::move(*condition)})
-      .then([asked, id = *id] { asked.answer_json(schema::heartbeat_reply{id}); },
-            [asked, id = *id](const caf::error& error) {
+  asked.ask(asked.actors().registry, heartbeat_atom_v, *target)
+      .then([asked, id = target->instance_id] { asked.answer_json(schema::heartbeat_reply{id}); },
+            [asked, id = target->instance_id](const caf::error& error) {
               if (error != ec::unknown_instance)
                 return asked.answer_error(error);
               // Servers act on the status alone: they register again.
@@ -58,24 +67,20 @@ void heartbeat(const call& asked) {
 }
 
 void deregister(const call& asked) {
-  auto id = asked.instance_id();
-  if (!id)
-    return;
-  auto condition = asked.condition();
-  if (!condition)
+  const auto target = reference(asked);
+  if (!target)
     return;
   const auto gone = [asked] {
     response reply;
     reply.status = Code::No_Content;
     asked.answer(std::move(reply));
   };
-  asked.ask(asked.actors().registry, deregister_atom_v, instance_reference{std::move(*id), std::move(*condition)})
-      .then(gone, [asked, gone](const caf::error& error) {
-        if (error == ec::unknown_instance)
-          gone(); // also the answer to a repeated request, whose first answer may have been lost
-        else
-          asked.answer_error(error);
-      });
+  asked.ask(asked.actors().registry, deregister_atom_v, *target).then(gone, [asked, gone](const caf::error& error) {
+    if (error == ec::unknown_instance)
+      gone(); // also the answer to a repeated request, whose first answer may have been lost
+    else
+      asked.answer_error(error);
+  });
 }
 
 response list_response(const cached_body& list) {

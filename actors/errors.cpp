@@ -19,6 +19,10 @@ std::string to_string(ec code) {
     return "unknown_instance";
   case ec::superseded:
     return "superseded";
+  case ec::departed:
+    return "departed";
+  case ec::overloaded:
+    return "overloaded";
   }
   return "unknown_error";
 }

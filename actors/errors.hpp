@@ -14,6 +14,10 @@ enum class ec : std::uint8_t {
   unknown_instance,
   /// The id is registered, but not by the registration that the request was meant for.
   superseded,
+  /// The registration that a call was for has ended.
+  departed,
+  /// More is waiting than can be kept.
+  overloaded,
 };
 
 std::string to_string(ec code);

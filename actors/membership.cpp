@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace coordinator {
@@ -17,16 +18,21 @@ namespace {
 
 namespace index = boost::multi_index;
 
+enum class suspicion : std::uint8_t {
+  none,
+  held_back, ///< Stale, but not to be removed before somebody has looked.
+  vouched,   ///< Its lease was renewed because somebody found it alive; no heartbeat has come since.
+};
+
 struct row {
-  instance_ptr entry;
+  member who;
   /// Hash of canonical address and port: only a candidate for being the same, and 8 bytes instead of a string.
   std::size_t address_hash = 0;
-  std::uint64_t number = 0;
-  /// On the lease clock. Not a key of any index (the order of heartbeats is kept by moving rows), so it may change in
-  /// place.
-  mutable time_point last_heartbeat{};
+  // These are not keys of any index (the order of heartbeats is kept by moving rows), so they may change in place.
+  mutable time_point last_heartbeat{}; ///< On the lease clock.
+  mutable suspicion suspected = suspicion::none;
 
-  std::string_view id() const noexcept { return entry->instance_id; }
+  std::string_view id() const noexcept { return who.entry->instance_id; }
 };
 
 struct by_id {};
@@ -58,6 +64,42 @@ struct membership::table {
   auto& registrations() noexcept { return rows.get<by_registration>(); }
   auto& heartbeats() noexcept { return rows.get<by_heartbeat>(); }
 
+  std::size_t held_back = 0;
+
+  void hold_back(const row& which) {
+    if (which.suspected != suspicion::held_back)
+      ++held_back;
+    which.suspected = suspicion::held_back;
+  }
+
+  void settle(const row& which) {
+    if (which.suspected == suspicion::held_back)
+      --held_back;
+    which.suspected = suspicion::none;
+  }
+
+  /// Who registered last at each address that was asked for. Looks at an address once, however many are registered
+  /// there.
+  class newest_at_address {
+  public:
+    explicit newest_at_address(container& rows) : rows_(rows.get<by_address>()) {}
+
+    /// Whether another id registered later at the address of `which`: what answers there is that one.
+    bool is_another_than(const row& which) {
+      const auto [known, is_new] = newest_.try_emplace(which.address_hash);
+      auto& newest = known->second;
+      if (is_new)
+        for (auto [first, last] = rows_.equal_range(which.address_hash); first != last; ++first)
+          if (first->who.registration > newest.registration)
+            newest = first->who;
+      return newest.registration > which.who.registration && same_address(*newest.entry, *which.who.entry);
+    }
+
+  private:
+    container::index<by_address>::type& rows_;
+    std::unordered_map<std::size_t, member> newest_; ///< By hash of the address.
+  };
+
   template <class Iterator>
   void beat(Iterator position, time_point lease_now) {
     position->last_heartbeat = lease_now;
@@ -66,8 +108,16 @@ struct membership::table {
   }
 };
 
-membership::membership(duration timeout, std::string run, std::function<std::string()> generate_id)
-    : timeout_(timeout), run_(std::move(run)), generate_id_(std::move(generate_id)), table_(std::make_unique<table>()) {
+membership::membership(duration timeout, std::string run, std::function<std::string()> generate_id,
+                       std::shared_ptr<membership_memory> memory)
+    : timeout_(timeout), run_(std::move(run)), generate_id_(std::move(generate_id)), table_(std::make_unique<table>()),
+      memory_(std::move(memory)), journal_(memory_->version) {
+  if (memory_->version == 0)
+    return;
+  // The rows of the table before are gone, which whoever knows its version has to be told.
+  journal_ = membership_journal{++memory_->version};
+  memory_->drained_and_gone.assign(memory_->drained.begin(), memory_->drained.end());
+  trim_drained();
 }
 
 membership::~membership() = default;
@@ -83,28 +133,37 @@ registration membership::join(schema::register_request request, time_point now, 
   entry->labels = std::move(request.labels);
   entry->p2p_advertised_url = std::move(request.p2p_advertised_url);
   entry->mq_port = request.mq_port;
+  if (memory_->drained.contains(entry->instance_id)) {
+    entry->state = schema::instance_state::draining;
+    std::erase(memory_->drained_and_gone, entry->instance_id);
+  }
 
-  row added{std::move(entry), 0, ++registrations_, lease_time(now)};
-  added.address_hash = address_hash(*added.entry);
+  row added{{std::move(entry), ++memory_->registrations, 0}, 0, lease_time(now)};
+  added.address_hash = address_hash(*added.who.entry);
 
   registration result;
-  result.entry = added.entry;
-  result.tag = registration_tag(added.number);
+  result.tag = registration_tag(added.who.registration);
   auto [first, last] = table_->rows.get<by_address>().equal_range(added.address_hash);
-  for (; first != last && result.same_address.size() < max_reported_neighbours; ++first)
-    if (first->id() != added.id() && same_address(*first->entry, *added.entry))
-      result.same_address.push_back(first->entry->instance_id);
+  for (; first != last && !result.same_address; ++first)
+    if (first->id() != added.id() && same_address(*first->who.entry, *added.who.entry))
+      result.same_address = first->who.entry->instance_id;
 
   auto& ids = table_->ids();
   if (auto found = ids.find(added.id()); found != ids.end()) {
     result.re_registered = true;
+    added.who.place = found->who.place;
+    result.joined = added.who;
+    table_->settle(*found);
+    record({change_kind::replaced, departure_cause::superseded, found->who, added.who});
     const auto lease_now = added.last_heartbeat;
     ids.replace(found, std::move(added));
     table_->beat(found, lease_now);
   } else {
+    added.who.place = ++memory_->places;
+    result.joined = added.who;
+    record({change_kind::joined, departure_cause::none, std::nullopt, added.who});
     ids.insert(std::move(added));
   }
-  changed();
   return result;
 }
 
@@ -113,8 +172,9 @@ outcome membership::heartbeat(std::string_view id, const registration_condition&
   auto found = ids.find(id);
   if (found == ids.end())
     return outcome::unknown;
-  if (!admits(condition, found->number))
+  if (!admits(condition, found->who.registration))
     return outcome::superseded;
+  table_->settle(*found);
   table_->beat(found, lease_time(now));
   return outcome::done;
 }
@@ -124,50 +184,124 @@ departure membership::leave(std::string_view id, const registration_condition& c
   auto found = ids.find(id);
   if (found == ids.end())
     return {};
-  if (!admits(condition, found->number))
-    return {outcome::superseded, nullptr, {}};
-  departure result{outcome::done, found->entry, lease_time(now) - found->last_heartbeat};
+  if (!admits(condition, found->who.registration))
+    return {outcome::superseded, {}, {}};
+  departure result{outcome::done, found->who, lease_time(now) - found->last_heartbeat};
+  table_->settle(*found);
   ids.erase(found);
-  changed();
+  gone(result.who, departure_cause::deregistered);
   return result;
 }
 
 void membership::extend_leases(duration by, time_point now) {
   stood_still_ += by;
   // Heartbeats handled between waking up and this call were dated by the old lease clock and now lie in its future.
-  // They are the last in the order; dating them to now keeps the order that `expire` relies on.
+  // They are the last in the order; dating them to now keeps the order that `sweep` relies on.
   const auto lease_now = lease_time(now);
   auto& order = table_->heartbeats();
   for (auto position = order.rbegin(); position != order.rend() && position->last_heartbeat > lease_now; ++position)
     position->last_heartbeat = lease_now;
 }
 
-std::vector<lapse> membership::expire(time_point now) {
-  std::vector<lapse> result;
+sweep_result membership::sweep(time_point now, const eviction_guard& guard) {
+  sweep_result result;
   const auto lease_now = lease_time(now);
   auto& order = table_->heartbeats();
-  while (!order.empty() && lease_now - order.front().last_heartbeat > timeout_) {
-    result.push_back({order.front().entry, lease_now - order.front().last_heartbeat});
-    order.pop_front();
+  auto end_of_stale = order.begin();
+  std::size_t stale = 0;
+  for (; end_of_stale != order.end() && lease_now - end_of_stale->last_heartbeat > timeout_; ++end_of_stale)
+    ++stale;
+  if (stale > 0 && guard.ratio > 0) {
+    // Those who fell silent together lapse one after the other, as their last heartbeats came: the first of them must
+    // not slip through before they are many. Servers send at least two heartbeats a lease, so half of one tells.
+    auto silent = stale;
+    for (auto each = end_of_stale; each != order.end() && lease_now - each->last_heartbeat > timeout_ / 2; ++each)
+      ++silent;
+    if (guard.trips(silent, order.size()))
+      guarded_until_ = lease_now + timeout_;
   }
-  if (!result.empty())
-    changed();
+  const bool hold_all = table_->held_back > 0 || lease_now < guarded_until_;
+  table::newest_at_address newest{table_->rows};
+  for (auto position = order.begin(); position != end_of_stale;) {
+    const auto& each = *position;
+    if ((hold_all || each.suspected == suspicion::vouched) && !newest.is_another_than(each)) {
+      table_->hold_back(each);
+      result.held_back.push_back(each.who);
+      ++position;
+      continue;
+    }
+    table_->settle(each);
+    result.lapsed.push_back({each.who, lease_now - each.last_heartbeat});
+    position = order.erase(position);
+    gone(result.lapsed.back().who, departure_cause::lapsed);
+  }
   return result;
 }
 
+std::optional<aged_member> membership::judge(std::string_view id, std::uint64_t registration, bool alive,
+                                             time_point now) {
+  auto& ids = table_->ids();
+  auto found = ids.find(id);
+  if (found == ids.end() || found->who.registration != registration || found->suspected != suspicion::held_back)
+    return std::nullopt;
+  table_->settle(*found);
+  if (alive) {
+    found->suspected = suspicion::vouched;
+    table_->beat(found, lease_time(now));
+    return std::nullopt;
+  }
+  aged_member result{found->who, lease_time(now) - found->last_heartbeat};
+  ids.erase(found);
+  gone(result.who, departure_cause::lapsed);
+  return result;
+}
+
+outcome membership::drain(std::string_view id, bool wanted) {
+  auto& ids = table_->ids();
+  auto found = ids.find(id);
+  auto& drained = memory_->drained;
+  const auto remembered = drained.find(id);
+  if (found == ids.end() && (wanted || remembered == drained.end()))
+    return outcome::unknown;
+  if (wanted == (remembered != drained.end()))
+    return outcome::done;
+  if (wanted)
+    drained.emplace(id);
+  else
+    drained.erase(remembered);
+  if (found == ids.end()) {
+    std::erase(memory_->drained_and_gone, id);
+    return outcome::done;
+  }
+  auto entry = std::make_shared<schema::instance>(*found->who.entry);
+  entry->state = wanted ? schema::instance_state::draining : schema::instance_state::active;
+  auto changed = *found;
+  changed.who.entry = std::move(entry);
+  record({wanted ? change_kind::drained : change_kind::resumed, departure_cause::none, found->who, changed.who});
+  ids.replace(found, std::move(changed));
+  return outcome::done;
+}
+
 snapshot membership::list(std::string_view known_tag) {
-  snapshot result{fmt::format("{}-v{}", run_, version_), nullptr};
-  if (result.tag == known_tag)
-    return result;
+  snapshot result{version_tag(), nullptr};
+  if (result.tag != known_tag)
+    result.rows = rows();
+  return result;
+}
+
+std::string membership::version_tag() const {
+  return fmt::format("{}-v{}", run_, journal_.version());
+}
+
+std::shared_ptr<const std::vector<member>> membership::rows() {
   if (!rows_) {
-    auto rows = std::make_shared<std::vector<instance_ptr>>();
+    auto rows = std::make_shared<std::vector<member>>();
     rows->reserve(size());
     for (const auto& row : table_->registrations())
-      rows->push_back(row.entry);
+      rows->push_back(row.who);
     rows_ = std::move(rows);
   }
-  result.rows = rows_;
-  return result;
+  return rows_;
 }
 
 std::optional<instance_details> membership::find(std::string_view id, time_point now) const {
@@ -175,14 +309,15 @@ std::optional<instance_details> membership::find(std::string_view id, time_point
   auto found = ids.find(id);
   if (found == ids.end())
     return std::nullopt;
-  return instance_details{found->entry, registration_tag(found->number), lease_time(now) - found->last_heartbeat};
+  return instance_details{found->who, registration_tag(found->who.registration),
+                          lease_time(now) - found->last_heartbeat};
 }
 
-std::vector<instance_details> membership::details(time_point now) const {
-  std::vector<instance_details> result;
-  result.reserve(size());
+fleet_details membership::details(time_point now) const {
+  fleet_details result{version_tag(), {}};
+  result.rows.reserve(size());
   for (const auto& row : table_->registrations())
-    result.push_back({row.entry, registration_tag(row.number), lease_time(now) - row.last_heartbeat});
+    result.rows.push_back({row.who, lease_time(now) - row.last_heartbeat});
   return result;
 }
 
@@ -198,9 +333,26 @@ bool membership::admits(const registration_condition& condition, std::uint64_t n
   return !condition || std::ranges::find(*condition, registration_tag(number)) != condition->end();
 }
 
-void membership::changed() noexcept {
-  ++version_;
+void membership::record(membership_change change) {
+  journal_.add(std::move(change));
+  memory_->version = journal_.version();
   rows_.reset();
+}
+
+void membership::gone(const member& who, departure_cause cause) {
+  record({change_kind::left, cause, who, std::nullopt});
+  if (!who.draining())
+    return;
+  memory_->drained_and_gone.push_back(who.entry->instance_id);
+  trim_drained();
+}
+
+void membership::trim_drained() {
+  auto& names = memory_->drained_and_gone;
+  while (names.size() > max_drained_and_gone) {
+    memory_->drained.erase(names.front());
+    names.pop_front();
+  }
 }
 
 } // namespace coordinator

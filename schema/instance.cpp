@@ -13,6 +13,11 @@ std::optional<std::string> requested_id_problem(std::string_view text) {
   return text.empty() ? std::nullopt : identifier_problem(text);
 }
 
+/// Says only what is out of the ordinary, so that the rows of a fleet in service are those of the Python coordinator.
+struct instance_state_rule : choice_rule<instance_state, 2> {
+  bool omits(instance_state value) const noexcept { return value == instance_state::active; }
+};
+
 } // namespace
 
 template <>
@@ -69,6 +74,10 @@ struct declaration<instance> {
       required<"p2p_advertised_url">(&instance::p2p_advertised_url,
                                      "Where peers reach the server's transfer interface; empty when nowhere."),
       required<"mq_port">(&instance::mq_port, "Port of the server's message queue; 0: peer-to-peer is off."),
+      optional<"state">(&instance::state,
+                        instance_state_rule{choice(std::pair{instance_state::active, "active"},
+                                                   std::pair{instance_state::draining, "draining"})},
+                        "`draining`: it is to get no new work. Missing otherwise."),
       optional<"seconds_since_heartbeat">(&instance::seconds_since_heartbeat,
                                           "Age of the last sign of life; only where it was asked for."));
 };
@@ -77,10 +86,17 @@ template <>
 struct declaration<instance_list> {
   static constexpr std::string_view name = "instance_list";
   static constexpr std::string_view description = "The fleet, in the order of first registration.";
-  static constexpr auto fields = std::make_tuple(required<"instances">(&instance_list::instances, "All members."));
+  static constexpr auto fields = std::make_tuple(
+      required<"instances">(&instance_list::instances, "Those members that were asked for."),
+      required<"version">(&instance_list::version,
+                          "Changes whenever membership does; `since` takes it, and it differs between coordinators."),
+      optional<"next">(&instance_list::next, "For `after`, when `limit` has cut the list."));
 };
 
 template parsed<register_request> parse(std::string_view, std::string_view);
+template parsed<register_reply> parse(std::string_view, std::string_view);
+template parsed<heartbeat_reply> parse(std::string_view, std::string_view);
+template parsed<instance_list> parse(std::string_view, std::string_view);
 template void append_json(std::string&, const register_request&);
 template void append_json(std::string&, const register_reply&);
 template void append_json(std::string&, const heartbeat_reply&);

@@ -42,6 +42,12 @@ struct heartbeat_reply {
   std::string instance_id;
 };
 
+/// Whether an instance may be given work.
+enum class instance_state : std::uint8_t {
+  active,
+  draining, ///< No new work; it stays registered and goes on with what it has.
+};
+
 /// A member of the fleet as others see it; a row of `GET /instances`.
 struct instance {
   std::string instance_id;
@@ -51,13 +57,16 @@ struct instance {
   metadata labels;              ///< On the wire: `metadata`.
   std::string p2p_advertised_url;
   std::uint16_t mq_port = 0;
+  instance_state state = instance_state::active; ///< Left out of the JSON when active, as clients expect.
   /// Left out of the JSON when unset, which it is in an unadorned list.
-  std::optional<double> seconds_since_heartbeat;
+  std::optional<double> seconds_since_heartbeat{};
 };
 
 /// Reply of `GET /instances`, for its schema; the list itself is written row by row.
 struct instance_list {
   std::vector<instance> instances;
+  std::string version{};             ///< Changes whenever membership does.
+  std::optional<std::string> next{}; ///< For `after`, when a `limit` has cut the list.
 };
 
 } // namespace coordinator::schema

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "actors/lapse_guard.hpp"
 #include "actors/messages.hpp"
 #include "actors/observed.hpp"
 #include "actors/progress.hpp"
@@ -8,14 +9,16 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <memory>
+#include <optional>
 
 namespace coordinator {
 
 // clang-format off
 
-/// Evicts: turns each tick into one expiry at the registry.
+/// Evicts: turns each tick into one expiry at the registry, and finds out about those that the eviction guard holds back.
 using health_actor = caf::typed_actor<
   caf::reacts_to<caf::tick_atom>,
+  caf::reacts_to<due_atom>, // the time of somebody held back is over
   caf::reacts_to<links_atom, links>,
   caf::replies_to<status_atom>::with<actor_status>>;
 
@@ -25,7 +28,10 @@ struct health_options {
   /// Time between ticks, which the supervisor keeps to.
   duration tick_interval{};
   bool evicts = true; ///< False: no instance ever lapses.
+  /// For how long the guard may hold an instance back.
+  duration guard_longest = std::chrono::seconds{60};
   links actors;
+  std::shared_ptr<guard_board> guard;
   std::shared_ptr<progress_mark> progress;       ///< Of the actor.
   std::shared_ptr<progress_mark> sweep_progress; ///< Of the sweep as a whole; null when nothing is evicted.
 };
@@ -55,7 +61,14 @@ private:
 struct health_state : observed_state {
   static inline constexpr const char* name = "health";
   links actors;
-  pause_watch watch{duration::zero(), time_point{}}; ///< Replaced when the actor starts.
+  // Both are replaced when the actor starts.
+  pause_watch watch{duration::zero(), time_point{}};
+  lapse_guard guard{duration::zero()};
+  std::shared_ptr<guard_board> board;
+  std::optional<time_point> guard_timer; ///< When the one that is armed is to fire.
+  duration owed{};                       ///< That leases are to be lengthened by, but no sweep could be asked for.
+  std::uint64_t guard_alive = 0;         ///< Found alive by the guard, and not evicted therefore.
+  std::uint64_t guard_dead = 0;
   bool sweeping = false;
   std::uint64_t asked = 0; ///< Numbers the sweeps: an answer to an earlier one says nothing of the current.
   std::uint64_t sweeps = 0;

@@ -22,12 +22,25 @@ struct declaration<late_activity> {
 };
 
 template <>
+struct declaration<guard_reply> {
+  static constexpr std::string_view name = "guard";
+  static constexpr std::string_view description = "The eviction guard is at work: many leases ran out at once.";
+  static constexpr auto fields = std::make_tuple(
+      required<"held_back">(&guard_reply::held_back, "Instances of which it is not known yet whether they live."),
+      required<"alive">(&guard_reply::alive, "Found alive since the guard set in; they keep their leases."),
+      required<"evicted">(&guard_reply::evicted, "Found dead since then, and evicted."),
+      required<"ends_within_seconds">(&guard_reply::ends_within_seconds, "By then all are decided."),
+      required<"how">(&guard_reply::how, "How it is found out."));
+};
+
+template <>
 struct declaration<readiness_reply> {
   static constexpr std::string_view name = "readiness_reply";
   static constexpr std::string_view description = "Whether the coordinator makes progress.";
   static constexpr auto fields =
       std::make_tuple(required<"status">(&readiness_reply::status, "`ready`, `stopping` or `late`."),
-                      required<"late">(&readiness_reply::late, "What is late; empty when nothing is."));
+                      required<"late">(&readiness_reply::late, "What is late; empty when nothing is."),
+                      optional<"guard">(&readiness_reply::guard, "Only while the eviction guard is at work."));
 };
 
 template <>

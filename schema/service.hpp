@@ -2,6 +2,7 @@
 
 #include "schema/codec.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,10 +21,20 @@ struct late_activity {
   double limit_seconds = 0;
 };
 
+/// What the eviction guard is doing (docs/architecture.md, "The eviction guard").
+struct guard_reply {
+  std::uint64_t held_back = 0; ///< Instances that are not decided yet.
+  std::uint64_t alive = 0;     ///< Decided since the guard set in.
+  std::uint64_t evicted = 0;   ///< Likewise.
+  double ends_within_seconds = 0;
+  std::string how;
+};
+
 /// Reply of `GET /readyz`.
 struct readiness_reply {
-  std::string status;              ///< `ready`, `stopping` or `late`.
-  std::vector<late_activity> late; ///< Empty when ready.
+  std::string status;                 ///< `ready`, `stopping` or `late`.
+  std::vector<late_activity> late;    ///< Empty when ready.
+  std::optional<guard_reply> guard{}; ///< While the guard holds somebody back.
 };
 
 /// `{"detail":"…"}`: every error that is not about a field.

@@ -1,6 +1,7 @@
 #include "http/gateway.hpp"
 #include "schema/service.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace coordinator::http {
@@ -21,6 +22,11 @@ void readyz(const call& asked) {
   schema::readiness_reply state;
   for (const auto& mark : board.late(now))
     state.late.push_back({mark->name(), seconds{mark->age(now)}.count(), seconds{mark->limit()}.count()});
+  if (const auto guard = asked.state().options.guard->get(); guard.active())
+    state.guard = schema::guard_reply{guard.held_back, guard.alive, guard.dead,
+                                      seconds{std::max(guard.last_end - now, duration::zero())}.count(),
+                                      "Each server is asked at its address: those that answer keep their leases, those "
+                                      "that refuse or stay silent are evicted."};
   state.status = board.stopping() ? "stopping" : state.late.empty() ? "ready" : "late";
 
   response reply;

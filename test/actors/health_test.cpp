@@ -22,14 +22,18 @@ registry_actor::behavior_type scripted_registry(registry_actor::pointer self, st
       [](heartbeat_atom, const instance_reference&) {},
       [](deregister_atom, const instance_reference&) {},
       [](list_atom, const std::string&) { return snapshot{}; },
-      [](details_atom) { return std::vector<instance_details>{}; },
+      [](details_atom) { return fleet_details{}; },
       [](find_atom, const std::string&) { return instance_details{}; },
+      [](drain_atom, const drain_request&) {},
+      [](watch_atom, const std::string& tag) { return tag; },
+      [](follow_atom, const follower_actor&) {},
       [=](expire_atom, const expiry_request& request) -> caf::result<expiry_report> {
         played->asked.push_back(request);
         if (!played->answers)
           return self->make_response_promise<expiry_report>(); // never delivered
         return expiry_report{};
       },
+      [](verdict_atom, const verdict&) {},
       [](caf::tick_atom) {},
       [](status_atom) { return actor_status{}; },
   };
@@ -41,8 +45,10 @@ struct fixture : test::actors_fixture {
   std::shared_ptr<progress_mark> progress = std::make_shared<progress_mark>("health", 3s, now());
   std::shared_ptr<progress_mark> sweep = std::make_shared<progress_mark>("sweep", 3s, now());
 
+  std::shared_ptr<guard_board> guard = std::make_shared<guard_board>();
+
   health_actor start(bool evicts = true) {
-    return stop_at_end(system.spawn(health, health_options{1s, evicts, links{members}, progress, sweep}));
+    return stop_at_end(system.spawn(health, health_options{1s, evicts, 60s, links{members}, guard, progress, sweep}));
   }
   void tick(const health_actor& actor) {
     caf::anon_send(actor, caf::tick_atom_v);

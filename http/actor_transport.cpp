@@ -282,6 +282,8 @@ void actor_transport::on_timer() {
 
 void actor_transport::begin_drain() {
   const auto moment = now();
+  if (gateway_) // those who wait for something to happen are answered with what there is
+    gateway_->enqueue(nullptr, caf::make_message_id(), caf::make_message(wake_atom::value), &unit_);
   std::vector<connection*> finished;
   for (auto& [descriptor, which] : connections_) {
     which.begin_drain(moment);

@@ -159,6 +159,8 @@ exchange_ptr connection::fresh_exchange() {
   // Answered and let go of by everybody else: its memory can be used again.
   if (exchange_ && exchange_->answered.load(std::memory_order_relaxed) && exchange_.use_count() == 1) {
     exchange_->answered.store(false, std::memory_order_relaxed);
+    exchange_->patience.store({}, std::memory_order_relaxed);
+    exchange_->client_gone.store(false, std::memory_order_relaxed);
     exchange_->matched = nullptr;
     exchange_->path_parameters.clear();
     return exchange_;
@@ -297,6 +299,12 @@ bool connection::lost(const exchange_ptr& asked) const noexcept {
   return asked.use_count() == 1 && !asked->answered.load(std::memory_order_relaxed);
 }
 
+bool connection::client_has_closed() const noexcept {
+  char byte = 0;
+  const auto got = ::recv(descriptor_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 int connection::bytes_unacknowledged() const noexcept {
   int bytes = 0;
   return ::ioctl(descriptor_, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
@@ -323,13 +331,17 @@ void connection::on_timer(time_point now) {
              now);
     return;
   }
-  case phase::serving:
-    if (lost(exchange_) || elapsed > limits.answer) {
+  case phase::serving: {
+    const auto patience = exchange_->patience.load(std::memory_order_relaxed);
+    if (patience > std::chrono::nanoseconds::zero() && client_has_closed())
+      exchange_->client_gone.store(true, std::memory_order_relaxed);
+    if (lost(exchange_) || elapsed > limits.answer + patience) {
       close_after_response_ = true; // whoever holds the request may still read it: leave it to them
       auto asked = exchange_;
       respond(unavailable("The coordinator could not answer in time; try again."), asked->call, now);
     }
     return;
+  }
   case phase::writing: {
     // A slow reader frees room in the socket in large steps: what its system acknowledges tells of it sooner.
     const int unacknowledged = bytes_unacknowledged();

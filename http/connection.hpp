@@ -90,6 +90,7 @@ private:
 
   exchange_ptr fresh_exchange();
   bool lost(const exchange_ptr& asked) const noexcept;
+  bool client_has_closed() const noexcept;
   int bytes_unacknowledged() const noexcept;
 
   int descriptor_;

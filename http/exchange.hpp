@@ -7,6 +7,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,10 @@ struct exchange {
   int descriptor = -1;
   std::uint64_t connection = 0; ///< Serial number; descriptors are reused.
   std::atomic<bool> answered = false;
+  /// The answer may take this much more than the worker's limit, because the client asked to wait.
+  std::atomic<std::chrono::nanoseconds> patience = std::chrono::nanoseconds::zero();
+  /// Set by the worker when the client of a request with patience has closed its side: no need to wait any more.
+  std::atomic<bool> client_gone = false;
 };
 
 using exchange_ptr = std::shared_ptr<exchange>;

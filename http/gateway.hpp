@@ -1,26 +1,37 @@
 #pragma once
 
+#include "actors/lapse_guard.hpp"
 #include "actors/messages.hpp"
 #include "actors/observed.hpp"
 #include "actors/progress.hpp"
 #include "http/exchange.hpp"
+#include "http/membership_waits.hpp"
 #include "http/router.hpp"
 
+#include <caf/actor_cast.hpp>
 #include <caf/atom.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace coordinator::http {
 
 using serve_atom = caf::atom_constant<caf::atom("serve")>;
+using wake_atom = caf::atom_constant<caf::atom("wake")>;
+using timer_atom = caf::atom_constant<caf::atom("timer")>;
 
 // clang-format off
 
@@ -28,6 +39,8 @@ using serve_atom = caf::atom_constant<caf::atom("serve")>;
 /// Domain actors never see HTTP.
 using gateway_actor = caf::typed_actor<
   caf::reacts_to<serve_atom, exchange_ptr>,
+  caf::reacts_to<wake_atom>,                 // the service stops: answers those who wait for membership
+  caf::reacts_to<timer_atom, std::uint64_t>, // the timer of that number has fired
   caf::reacts_to<caf::tick_atom>,
   caf::reacts_to<links_atom, links>,
   caf::replies_to<status_atom>::with<actor_status>>;
@@ -38,6 +51,7 @@ struct gateway_options {
   links actors;
   std::shared_ptr<const router> routes;
   std::shared_ptr<progress_board> board;
+  std::shared_ptr<guard_board> guard;
   duration instance_timeout{};
   std::shared_ptr<progress_mark> progress; ///< Of this gateway.
 };
@@ -48,10 +62,27 @@ struct cached_body {
   std::shared_ptr<const std::string> body;
 };
 
+/// Parts of the list that many clients wait for at once, so that a change makes each of them once. By what was
+/// selected.
+struct shared_selections {
+  static constexpr std::size_t most = 64;
+
+  std::string tag;   ///< Of all of them.
+  time_point made{}; ///< The first of them.
+  std::map<std::string, std::shared_ptr<const std::string>, std::less<>> bodies;
+};
+
 struct gateway_state : observed_state {
   static inline constexpr const char* name = "gateway";
   gateway_options options;
   cached_body instance_list;
+  shared_selections selections;
+  membership_waits waits;
+  std::deque<membership_wait> ready;        ///< To go on with, a few at a time.
+  bool watching = false;                    ///< The registry was asked to tell of the next change.
+  std::uint64_t watch_number = 0;           ///< An answer to an earlier question says nothing of the current one.
+  time_point timer_due = time_point::max(); ///< Of the timer that counts; those armed before it are void.
+  std::uint64_t timers = 0;                 ///< The number of that timer.
 };
 
 using gateway_pointer = gateway_actor::stateful_pointer<gateway_state>;
@@ -66,6 +97,12 @@ public:
 
   const request& message() const noexcept { return exchange_->call; }
   const links& actors() const noexcept { return self_->state.options.actors; }
+  /// The actor that a capability has entered under that name; one that nobody has answers every request with an error.
+  template <class Handle>
+  Handle capability(std::string_view name) const {
+    const auto found = actors().capabilities.find(name);
+    return found == actors().capabilities.end() ? Handle{} : caf::actor_cast<Handle>(found->second);
+  }
   gateway_state& state() const noexcept { return self_->state; }
   time_point now() const { return self_->clock().now(); }
 
@@ -90,6 +127,19 @@ public:
     return std::move(std::get<T>(read));
   }
 
+  /// Lets the request wait until membership is no longer at the version `known`, for `at_most`; then `go_on` answers
+  /// it. When too many wait already, answers with a 503.
+  void wait_for_change(std::string known, duration at_most, std::function<void()> go_on) const;
+
+  /// The values of a query parameter that may be given several times, in order.
+  std::vector<std::string_view> queries(std::string_view name) const;
+
+  /// A query parameter that is a number from `least` to `most`. When it is not, answers with a 422 and is empty; when
+  /// it is absent, the inner value is.
+  std::optional<std::optional<double>> number(std::string_view name, double least, double most) const;
+  std::optional<std::optional<std::size_t>> whole_number(std::string_view name, std::size_t least,
+                                                         std::size_t most) const;
+
   /// What `If-Match` demands. When it is malformed, answers with a 400 and is empty.
   std::optional<registration_condition> condition() const;
 
@@ -109,6 +159,8 @@ public:
     answer(std::move(reply));
   }
   void answer_invalid(const schema::violations& found) const;
+  /// A 422 about one query parameter; `why` is a sentence without a full stop.
+  void answer_invalid_query(std::string_view name, std::string_view value, const std::string& why) const;
   /// The answer to an error that an actor gave; see http/problems.hpp.
   void answer_error(const caf::error& error) const;
 

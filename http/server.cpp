@@ -17,6 +17,8 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <future>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -26,8 +28,8 @@ namespace coordinator::http {
 
 namespace {
 
-/// Descriptors that are not client connections: files, timers, epoll, outbound calls.
-constexpr std::size_t reserved_descriptors = 64;
+/// For a worker to close its connections in the end; one whose loop has failed never does.
+constexpr std::chrono::seconds abandon_patience{1};
 constexpr std::string_view refusal =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
     "Content-Length: 54\r\n\r\n{\"detail\":\"Too many connections are open; try again.\"}";
@@ -71,7 +73,7 @@ server::server(server_options options, caf::actor_system& system) : state_(std::
   shared.limits = options.limits;
   const auto descriptors = raise_descriptor_limit();
   shared.limits.connections =
-      std::min(options.limits.connections, descriptors - std::min(reserved_descriptors, descriptors / 2));
+      std::min(options.limits.connections, descriptors - std::min(options.reserved_descriptors, descriptors / 2));
   shared.alive = options.alive;
   shared.dispatch = [this](int descriptor) {
     auto& limits = state_->shared->limits;
@@ -100,8 +102,16 @@ server::server(server_options options, caf::actor_system& system) : state_(std::
 }
 
 server::~server() {
-  for (auto& worker : state_->workers)
-    worker->transport->mail()->post(outbox::command{[transport = worker->transport.get()] { transport->abandon(); }});
+  for (auto& worker : state_->workers) {
+    const auto done = std::make_shared<std::promise<void>>();
+    worker->transport->mail()->post(outbox::command{[transport = worker->transport.get(), done] {
+      transport->abandon();
+      done->set_value();
+    }});
+    // A loop that is told to end does not look at what was posted any more.
+    if (worker->thread.joinable())
+      done->get_future().wait_for(abandon_patience);
+  }
   state_->workers.clear();
   if (state_->listener >= 0)
     ::close(state_->listener);

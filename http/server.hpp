@@ -21,6 +21,8 @@ struct server_options {
   std::uint16_t port = 0; ///< 0: any free one.
   std::size_t workers = 1;
   server_limits limits;
+  /// Descriptors that client connections leave to others, such as outbound calls; half of all at most.
+  std::size_t reserved_descriptors = 64;
   std::shared_ptr<const router> routes;
   /// Called by each worker several times a second; proof that its loop turns.
   std::function<void(std::size_t worker)> alive;
@@ -29,7 +31,7 @@ struct server_options {
 /// The listening socket, the workers and their life. All functions are for the thread that made the server.
 ///
 /// Order of a life: `listen`, `attach` for each worker, `start`; then `drain`, then the actors end, then the
-/// destructor, which joins the workers.
+/// destructor, which closes the connections that are left and joins the workers.
 class server {
 public:
   server(server_options options, caf::actor_system& system);

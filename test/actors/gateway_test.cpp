@@ -1,8 +1,8 @@
 #include "http/gateway.hpp"
 
-#include "actors/registry.hpp"
 #include "http/outbox.hpp"
 #include "test/actors/fixture.hpp"
+#include "test/actors/registry_for_tests.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -18,9 +18,9 @@ namespace {
 struct fixture : test::actors_fixture {
   std::shared_ptr<http::outbox> mail = std::make_shared<http::outbox>();
   std::shared_ptr<http::router> routes = std::make_shared<http::router>();
-  registry_actor members =
-      stop_at_end(system.spawn(registry, registry_options{30s, "run", [] { return "generated"; }, [] { return 1.0; },
-                                                          std::make_shared<progress_mark>("registry", 3s, now())}));
+  std::shared_ptr<membership_memory> memory = std::make_shared<membership_memory>();
+  registry_actor members = start_registry("run");
+  std::shared_ptr<progress_board> board = std::make_shared<progress_board>();
   http::gateway_actor gateway;
 
   fixture() {
@@ -36,9 +36,16 @@ struct fixture : test::actors_fixture {
     forgetful.handler = [](const http::call&) {};
     routes->add(std::move(forgetful));
     mail->adopt_thread();
-    gateway = stop_at_end(
-        system.spawn(http::gateway, http::gateway_options{links{members}, routes, std::make_shared<progress_board>(),
-                                                          30s, std::make_shared<progress_mark>("gateway", 3s, now())}));
+    gateway = stop_at_end(system.spawn(
+        http::gateway, http::gateway_options{links{members}, routes, board, std::make_shared<guard_board>(), 30s,
+                                             std::make_shared<progress_mark>("gateway", 3s, now())}));
+  }
+
+  registry_actor start_registry(std::string run) {
+    auto options = test::options_of_registry(now());
+    options.run = std::move(run);
+    options.memory = memory;
+    return stop_at_end(system.spawn(registry, std::move(options)));
   }
 
   http::exchange_ptr send(http::Method method, std::vector<std::string> segments, std::string body = "") {
@@ -53,6 +60,29 @@ struct fixture : test::actors_fixture {
     exchange->path_parameters = match.parameters;
     caf::anon_send(gateway, http::serve_atom::value, exchange);
     return exchange;
+  }
+
+  http::exchange_ptr list_with(std::vector<std::pair<std::string, std::string>> query) {
+    auto exchange = std::make_shared<http::exchange>();
+    exchange->home = mail;
+    exchange->call.method = http::Method::Get;
+    exchange->where.query = std::move(query);
+    exchange->matched = routes->find(http::Method::Get, {"instances"}).found;
+    caf::anon_send(gateway, http::serve_atom::value, exchange);
+    return exchange;
+  }
+
+  std::uint64_t handled() { return ask<actor_status>(gateway, status_atom_v)->handled; }
+
+  void join(std::string id) { ask<registration>(members, register_atom_v, test::registration_of(std::move(id))); }
+
+  /// Lets time pass with the ticks that the supervisor would send.
+  void tick_for(caf::timespan time) {
+    for (; time.count() > 0; time -= 1s) {
+      advance(1s);
+      caf::anon_send(gateway, caf::tick_atom_v);
+      settle();
+    }
   }
 
   /// Answers so far, in the order in which they came.
@@ -105,9 +135,7 @@ BOOST_AUTO_TEST_CASE(a_registry_that_ended_is_a_503_that_says_when_to_try_again)
 BOOST_AUTO_TEST_CASE(a_restarted_registry_is_used_as_soon_as_it_is_told_of) {
   caf::anon_send_exit(members, caf::exit_reason::kill);
   settle();
-  auto restarted =
-      stop_at_end(system.spawn(registry, registry_options{30s, "again", [] { return "generated"; }, [] { return 1.0; },
-                                                          std::make_shared<progress_mark>("registry", 3s, now())}));
+  auto restarted = start_registry("again");
   caf::anon_send(gateway, links_atom_v, links{restarted});
   BOOST_TEST((answer_to(http::Method::Put, {"instances", "a", "heartbeat"}).status == http::Code::Not_Found));
 }
@@ -130,7 +158,121 @@ BOOST_AUTO_TEST_CASE(an_unchanged_list_is_the_same_bytes_without_a_copy) {
   const auto second = answer_to(http::Method::Get, {"instances"});
   BOOST_TEST(first.shared_body == second.shared_body);
   answer_to(http::Method::Delete, {"instances", "a"});
-  BOOST_TEST(*answer_to(http::Method::Get, {"instances"}).shared_body == R"({"instances":[]})");
+  BOOST_TEST(*answer_to(http::Method::Get, {"instances"}).shared_body == R"({"instances":[],"version":"run-v2"})");
+}
+
+// -- waiting for membership ------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_waiting_list_is_answered_when_membership_changes) {
+  const auto waiting = list_with({{"wait", "100"}});
+  BOOST_TEST(answers().empty());
+  advance(5s);
+  BOOST_TEST(answers().empty());
+  join("a");
+  advance(1s);
+  const auto told = answers();
+  BOOST_REQUIRE(told.size() == 1u);
+  BOOST_TEST((told[0].to == waiting));
+  BOOST_TEST(told[0].answer.body_text().find(R"("instance_id":"a")") != std::string_view::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_knows_less_is_answered_at_once) {
+  join("a");
+  list_with({{"wait", "100"}, {"since", "run-v0"}});
+  BOOST_TEST(answers().size() == 1u);
+  list_with({{"wait", "100"}, {"since", "run-v1"}});
+  BOOST_TEST(answers().empty());
+  list_with({{"wait", "100"}, {"since", "of another coordinator"}});
+  BOOST_TEST(answers().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(when_the_time_is_over_the_list_is_answered_as_it_is) {
+  join("a");
+  list_with({{"wait", "7.5"}, {"since", "run-v1"}});
+  tick_for(7s);
+  BOOST_TEST(answers().empty());
+  tick_for(1s);
+  const auto told = answers();
+  BOOST_REQUIRE(told.size() == 1u);
+  BOOST_TEST((told[0].answer.status == http::Code::Ok));
+}
+
+BOOST_AUTO_TEST_CASE(changes_that_come_together_are_one_answer) {
+  list_with({{"wait", "100"}});
+  answers();
+  join("a");
+  join("b");
+  advance(1s);
+  const auto told = answers();
+  BOOST_REQUIRE(told.size() == 1u);
+  BOOST_TEST(told[0].answer.body_text().find(R"("instance_id":"b")") != std::string_view::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_survives_a_restart_of_the_registry) {
+  join("a");
+  list_with({{"wait", "100"}});
+  answers();
+  caf::anon_send_exit(members, caf::exit_reason::kill);
+  settle();
+  members = start_registry("run");
+  caf::anon_send(gateway, links_atom_v, links{members});
+  advance(1s);
+  const auto told = answers(); // what the client knew is void
+  BOOST_REQUIRE(told.size() == 1u);
+  BOOST_TEST(told[0].answer.body_text() == R"({"instances":[],"version":"run-v2"})");
+}
+
+BOOST_AUTO_TEST_CASE(the_list_of_a_registry_that_ended_is_not_served_again) {
+  join("a");
+  answer_to(http::Method::Get, {"instances"});
+  caf::anon_send_exit(members, caf::exit_reason::kill);
+  settle();
+  members = start_registry("run");
+  caf::anon_send(gateway, links_atom_v, links{members});
+  BOOST_TEST(answer_to(http::Method::Get, {"instances"}).body_text() == R"({"instances":[],"version":"run-v2"})");
+}
+
+BOOST_AUTO_TEST_CASE(waits_of_a_moment_leave_no_timers_that_keep_others_awake) {
+  list_with({{"wait", "2"}});
+  for (int i = 0; i < 200; ++i)
+    list_with({{"wait", "0.001"}});
+  answers();
+  advance(100ms, 1ms);
+  BOOST_TEST(answers().size() == 200u);
+  const auto before = handled();
+  advance(1500ms, 1ms);
+  BOOST_TEST(handled() - before < 10u);
+}
+
+BOOST_AUTO_TEST_CASE(those_who_wait_are_answered_when_the_service_stops) {
+  list_with({{"wait", "100"}});
+  BOOST_TEST(answers().empty());
+  board->begin_stopping();
+  caf::anon_send(gateway, http::wake_atom::value);
+  BOOST_TEST(answers().size() == 1u);
+  list_with({{"wait", "100"}});
+  BOOST_TEST(answers().size() == 1u); // and so is one who comes late
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_has_gone_is_not_waited_for) {
+  const auto gone = list_with({{"wait", "100"}});
+  answers();
+  gone->client_gone = true;
+  tick_for(1s);
+  BOOST_TEST(answers().size() == 1u); // which nobody reads
+}
+
+BOOST_AUTO_TEST_CASE(waiting_leaves_no_timers_behind) {
+  for (int i = 0; i < 20; ++i) {
+    list_with({{"wait", "300"}});
+    answers();
+    join("a");
+    tick_for(1s);
+    BOOST_TEST(answers().size() == 1u);
+  }
+  advance(2s);
+  BOOST_TEST(!scheduler.has_job());
+  BOOST_TEST(scheduler.trigger_timeouts() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(the_endpoint_that_the_readme_adds_works) {

@@ -11,7 +11,7 @@ using namespace std::string_literals;
 
 namespace {
 
-const instance host7{"mp-host7", "192.0.2.17", 8081, 1790000000.25, {{"zone", "a"}}, "192.0.2.17:7700", 5600, {}};
+const instance host7{"mp-host7", "192.0.2.17", 8081, 1790000000.25, {{"zone", "a"}}, "192.0.2.17:7700", 5600};
 const std::string host7_json =
     R"({"instance_id":"mp-host7","ip":"192.0.2.17","http_port":8081,"registration_time":1790000000.25,)"
     R"("metadata":{"zone":"a"},"p2p_advertised_url":"192.0.2.17:7700","mq_port":5600})";
@@ -39,6 +39,21 @@ BOOST_AUTO_TEST_CASE(an_instance_shows_its_heartbeat_only_when_asked) {
   BOOST_TEST(to_json(asked).ends_with(R"(,"seconds_since_heartbeat":0.0})"));
 }
 
+BOOST_AUTO_TEST_CASE(an_instance_shows_its_state_only_when_it_is_out_of_the_ordinary) {
+  auto drained = host7;
+  drained.state = instance_state::draining;
+  BOOST_TEST(to_json(drained) == host7_json.substr(0, host7_json.size() - 1) + R"(,"state":"draining"})");
+}
+
+BOOST_AUTO_TEST_CASE(readiness_shows_the_guard_only_while_it_is_at_work) {
+  readiness_reply reply{"ready", {}};
+  BOOST_TEST(to_json(reply) == R"({"status":"ready","late":[]})");
+  reply.guard = guard_reply{8, 2, 1, 12.5, "how"};
+  BOOST_TEST(
+      to_json(reply)
+      == R"({"status":"ready","late":[],"guard":{"held_back":8,"alive":2,"evicted":1,"ends_within_seconds":12.5,"how":"how"}})");
+}
+
 BOOST_AUTO_TEST_CASE(a_time_of_whole_seconds_is_still_a_fraction) {
   auto at_a_second = host7;
   at_a_second.registration_time = 1790000000;
@@ -46,9 +61,10 @@ BOOST_AUTO_TEST_CASE(a_time_of_whole_seconds_is_still_a_fraction) {
 }
 
 BOOST_AUTO_TEST_CASE(lists_of_replies_are_written_item_by_item) {
-  BOOST_TEST(to_json(instance_list{}) == R"({"instances":[]})");
-  BOOST_TEST(to_json(instance_list{{host7}}) == R"({"instances":[)" + host7_json + "]}");
-  BOOST_TEST(to_json(instance_list{{host7, host7}}) == R"({"instances":[)" + host7_json + "," + host7_json + "]}");
+  BOOST_TEST(to_json(instance_list{}) == R"({"instances":[],"version":""})");
+  BOOST_TEST(to_json(instance_list{{host7}}) == R"({"instances":[)" + host7_json + R"(],"version":""})");
+  BOOST_TEST(to_json(instance_list{{host7, host7}, "run-v2", "run-p7"})
+             == R"({"instances":[)" + host7_json + "," + host7_json + R"(],"version":"run-v2","next":"run-p7"})");
   BOOST_TEST(to_json(readiness_reply{"ready", {}}) == R"({"status":"ready","late":[]})");
   BOOST_TEST(
       to_json(readiness_reply{"late", {{"registry", 12.5, 5}, {"sweep", 61, 30}}})
@@ -60,7 +76,7 @@ BOOST_AUTO_TEST_CASE(appending_leaves_what_is_there_already) {
   append_json(out, host7);
   out += ',';
   append_json(out, host7);
-  out += "]}";
+  out += R"(],"version":""})";
   BOOST_TEST(out == to_json(instance_list{{host7, host7}}));
 }
 

@@ -1,5 +1,6 @@
 #include "apps/coordinator/service.hpp"
 
+#include "actors/courier.hpp"
 #include "actors/health.hpp"
 #include "actors/log_sink.hpp"
 #include "actors/progress.hpp"
@@ -7,6 +8,7 @@
 #include "actors/supervisor.hpp"
 #include "actors/system.hpp"
 #include "http/gateway.hpp"
+#include "http/outbound_loop.hpp"
 #include "http/server.hpp"
 #include "schema/identifier.hpp"
 #include "version.hpp"
@@ -46,6 +48,8 @@ constexpr duration worker_progress_limit = std::chrono::seconds{3};
 /// The part of the grace that is kept for the actors to end in, after the last request, and for the log to be written.
 constexpr duration reserve_for_ending = std::chrono::milliseconds{800};
 constexpr duration log_flush_patience = std::chrono::milliseconds{500};
+/// Files, timers, epoll and the like.
+constexpr std::size_t other_descriptors = 64;
 /// What a thread that hangs in spite of the grace may take more before the process ends without it.
 constexpr duration overtime = std::chrono::seconds{1};
 
@@ -110,55 +114,96 @@ std::shared_ptr<const http::router> make_routes() {
   return routes;
 }
 
-http::server_options server_options_of(const settings& chosen, const std::shared_ptr<const http::router>& routes,
-                                       const std::shared_ptr<progress_board>& board) {
+/// What the parts of the service share.
+struct shared_parts {
+  std::shared_ptr<progress_board> board = std::make_shared<progress_board>();
+  std::shared_ptr<guard_board> guard = std::make_shared<guard_board>();
+  std::shared_ptr<const http::router> routes = make_routes();
+};
+
+http::server_options server_options_of(const settings& chosen, const shared_parts& shared) {
   http::server_options options;
   options.host = chosen.host;
   options.port = chosen.port;
   options.workers = chosen.http_threads;
   options.limits.idle = chosen.timeout_keep_alive;
-  options.routes = routes;
+  options.reserved_descriptors = other_descriptors + chosen.courier_connections;
+  options.routes = shared.routes;
   std::vector<std::shared_ptr<progress_mark>> marks;
   for (std::size_t i = 0; i < chosen.http_threads; ++i)
-    marks.push_back(board->watch(fmt::format("http-{}", i), worker_progress_limit, std::chrono::steady_clock::now()));
+    marks.push_back(
+        shared.board->watch(fmt::format("http-{}", i), worker_progress_limit, std::chrono::steady_clock::now()));
   options.alive = [marks](std::size_t worker) { marks[worker]->stamp(std::chrono::steady_clock::now()); };
   return options;
 }
 
+/// Has an actor told of restarted peers.
+template <class Handle>
+child child_with_links(const Handle& spawned) {
+  return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
+}
+
 child_specification registry_child(const settings& chosen) {
+  registry_options options;
+  options.instance_timeout = chosen.instance_timeout;
+  options.run = schema::generate_instance_id().substr(sizeof "mp-" - 1, 16);
+  options.memory = std::make_shared<membership_memory>();
+  options.guard = {chosen.eviction_guard};
+  options.generate_id = schema::generate_instance_id;
+  options.wall_clock = wall_clock;
   return {"registry", pulse,
-          [timeout = chosen.instance_timeout](caf::actor_system& system, links& actors,
-                                              const std::shared_ptr<progress_mark>& progress) -> child {
-            actors.registry = system.spawn(
-                registry, registry_options{timeout, schema::generate_instance_id().substr(sizeof "mp-" - 1, 16),
-                                           schema::generate_instance_id, wall_clock, progress});
+          [options](caf::actor_system& system, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
+            auto filled = options;
+            filled.progress = progress;
+            actors.registry = system.spawn(registry, std::move(filled));
             return {actors.registry, {}};
           }};
 }
 
-child_specification health_child(const settings& chosen, const std::shared_ptr<progress_board>& board) {
-  const bool evicts = chosen.health_check_interval > duration::zero();
-  const auto interval = evicts ? chosen.health_check_interval : pulse;
-  std::shared_ptr<progress_mark> sweep;
-  if (evicts)
-    sweep = board->watch("sweep", progress_limit(interval), std::chrono::steady_clock::now());
-  return {"health", interval,
+child_specification courier_child(const settings& chosen, const std::shared_ptr<outbound_client>& client) {
+  call_limits limits;
+  limits.running = chosen.courier_connections;
+  limits.running_per_target = chosen.courier_connections_per_instance;
+  return {"courier", pulse,
           [=](caf::actor_system& system, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
-            auto spawned = system.spawn(health, health_options{interval, evicts, actors, progress, sweep});
-            return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
+            courier_options options;
+            options.client = client;
+            options.limits = limits;
+            options.actors = actors;
+            options.progress = progress;
+            actors.courier = system.spawn(courier, std::move(options));
+            return child_with_links(actors.courier);
           }};
 }
 
-child_specification gateway_child(std::size_t worker, http::server& server,
-                                  const std::shared_ptr<const http::router>& routes,
-                                  const std::shared_ptr<progress_board>& board, duration instance_timeout) {
+child_specification health_child(const settings& chosen, const shared_parts& shared) {
+  const bool evicts = chosen.health_check_interval > duration::zero();
+  health_options options;
+  options.tick_interval = evicts ? chosen.health_check_interval : pulse;
+  options.evicts = evicts;
+  options.guard_longest = chosen.eviction_guard_max;
+  options.guard = shared.guard;
+  if (evicts)
+    options.sweep_progress =
+        shared.board->watch("sweep", progress_limit(options.tick_interval), std::chrono::steady_clock::now());
+  return {"health", options.tick_interval,
+          [options](caf::actor_system& system, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
+            auto filled = options;
+            filled.actors = actors;
+            filled.progress = progress;
+            return child_with_links(system.spawn(health, std::move(filled)));
+          }};
+}
+
+child_specification gateway_child(std::size_t worker, http::server& server, const shared_parts& shared,
+                                  duration instance_timeout) {
   return {
       fmt::format("gateway-{}", worker), pulse,
       [=, &server](caf::actor_system& system, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
-        auto spawned =
-            system.spawn(http::gateway, http::gateway_options{actors, routes, board, instance_timeout, progress});
+        auto spawned = system.spawn(http::gateway, http::gateway_options{actors, shared.routes, shared.board,
+                                                                         shared.guard, instance_timeout, progress});
         server.attach(worker, caf::actor_cast<caf::strong_actor_ptr>(spawned));
-        return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
+        return child_with_links(spawned);
       }};
 }
 
@@ -183,10 +228,10 @@ void log_settings(const settings& chosen) {
 }
 
 /// The service from its first actor to its last. Returns the exit status.
-int serve(const settings& chosen, const sigset_t& stop_signals, caf::actor_system& system, log_sink& sink) {
-  const auto board = std::make_shared<progress_board>();
-  const auto routes = make_routes();
-  http::server server{server_options_of(chosen, routes, board), system};
+int serve(const settings& chosen, const std::vector<capability>& capabilities, const sigset_t& stop_signals,
+          caf::actor_system& system, log_sink& sink) {
+  const shared_parts shared;
+  http::server server{server_options_of(chosen, shared), system};
   if (auto error = server.listen()) {
     std::fprintf(stderr, "mp-coordinator: %s\n", error->c_str());
     return 1;
@@ -196,16 +241,21 @@ int serve(const settings& chosen, const sigset_t& stop_signals, caf::actor_syste
   log_settings(chosen);
 
   std::atomic<bool> gave_up = false;
+  const auto caller = std::make_shared<http::outbound_loop>(
+      http::outbound_loop_options{chosen.courier_connections, chosen.courier_connections});
   supervisor_options options;
-  options.board = board;
+  options.board = shared.board;
   options.give_up = [&gave_up](const std::string&) {
     gave_up = true;
     ::kill(::getpid(), SIGTERM); // wakes the main thread below
   };
   options.children.push_back(registry_child(chosen));
-  options.children.push_back(health_child(chosen, board));
+  options.children.push_back(courier_child(chosen, caller));
+  options.children.push_back(health_child(chosen, shared));
+  for (const auto& each : capabilities)
+    options.children.push_back(each.make(chosen.capabilities));
   for (std::size_t worker = 0; worker < chosen.http_threads; ++worker)
-    options.children.push_back(gateway_child(worker, server, routes, board, chosen.instance_timeout));
+    options.children.push_back(gateway_child(worker, server, shared, chosen.instance_timeout));
   auto root = system.spawn(supervisor, std::move(options));
 
   server.start();
@@ -217,7 +267,7 @@ int serve(const settings& chosen, const sigset_t& stop_signals, caf::actor_syste
   const auto deadline = std::chrono::steady_clock::now() + chosen.shutdown_grace;
   const watchdog guard{deadline + overtime};
   log::write(log::level::info, service_source, "service.stopping", {{"signal", ::strsignal(signal)}});
-  board->begin_stopping();
+  shared.board->begin_stopping();
   const auto patience = std::max(chosen.shutdown_grace - reserve_for_ending, duration::zero());
   if (!server.drain(patience))
     log::write(log::level::warning, service_source, "server.drain_cut_short", {{"after", patience}});
@@ -230,7 +280,7 @@ int serve(const settings& chosen, const sigset_t& stop_signals, caf::actor_syste
 
 } // namespace
 
-int run_service(const settings& chosen) {
+int run_service(const settings& chosen, const std::vector<capability>& capabilities) {
   const auto stop_signals = block_stop_signals();
   int log_descriptor = STDERR_FILENO;
   if (!chosen.log_file.empty()) {
@@ -248,7 +298,7 @@ int run_service(const settings& chosen) {
   int status = 0;
   {
     caf::actor_system system{config};
-    status = serve(chosen, stop_signals, system, sink);
+    status = serve(chosen, capabilities, stop_signals, system, sink);
     log::flush(log_flush_patience);
     log::close();
     sink.stop_waiting(); // the system's end waits for its logger, which must not wait for a reader

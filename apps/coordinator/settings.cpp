@@ -1,5 +1,6 @@
 #include "apps/coordinator/settings.hpp"
 
+#include "schema/number_text.hpp"
 #include "version.hpp"
 
 #include <CLI/CLI.hpp>
@@ -7,12 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -25,8 +26,10 @@ constexpr std::string_view environment_prefix = "LMCACHE_MP_COORDINATOR_";
 constexpr double shortest_seconds = 0.001; // below it, sweeps and timers would do nothing but run
 constexpr double longest_seconds = 366.0 * 24 * 3600;
 constexpr std::size_t most_http_threads = 256;
-/// What log lines come from, besides the service itself, whose lines always show.
-constexpr std::array<std::string_view, 5> components{"supervisor", "registry", "health", "gateway", "http"};
+constexpr std::size_t most_courier_connections = 16'384;
+/// What log lines come from, besides capabilities, and the service itself, whose lines always show.
+constexpr std::array<std::string_view, 6> core_components{"supervisor", "registry", "health",
+                                                          "courier",    "gateway",  "http"};
 
 /// Why a text can't be the value of a setting; empty when it can and was taken.
 using problem = std::optional<std::string>;
@@ -38,25 +41,24 @@ struct setting {
   std::function<std::string(const settings&)> show;
 };
 
+using capability_values = std::map<std::string, std::string, std::less<>>;
+
 problem take_seconds(settings::duration& to, const std::string& text, bool zero_allowed) {
   const auto complaint = fmt::format("must be {}a number of seconds from {} to {:.0f}", zero_allowed ? "0 or " : "",
                                      shortest_seconds, longest_seconds);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value > longest_seconds
-      || (value < shortest_seconds && !(value == 0 && zero_allowed)))
+  const auto value = schema::number_in(text);
+  if (!value || *value > longest_seconds || (*value < shortest_seconds && !(*value == 0 && zero_allowed)))
     return complaint;
-  to = std::chrono::round<settings::duration>(std::chrono::duration<double>{value});
+  to = std::chrono::round<settings::duration>(std::chrono::duration<double>{*value});
   return std::nullopt;
 }
 
 template <class Int>
 problem take_whole(Int& to, const std::string& text, Int least, Int most) {
-  unsigned long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+  const auto value = schema::whole_number_in<Int>(text, least, most);
+  if (!value)
     return fmt::format("must be a whole number from {} to {}", least, most);
-  to = static_cast<Int>(value);
+  to = *value;
   return std::nullopt;
 }
 
@@ -75,8 +77,8 @@ std::string show_seconds(settings::duration value) {
   return fmt::format("{}", std::chrono::duration<double>{value}.count());
 }
 
-const std::vector<setting>& all_settings() {
-  static const std::vector<setting> all{
+std::vector<setting> core_settings(const std::vector<std::string>& components) {
+  return {
       {"host", "address to listen on",
        [](settings& to, const std::string& text) -> problem {
          if (text.empty() || text.find_first_of(" \t\r\n") != std::string::npos)
@@ -94,6 +96,31 @@ const std::vector<setting>& all_settings() {
       {"health-check-interval", "seconds between two sweeps for instances to evict; 0 evicts none",
        [](settings& to, const std::string& text) { return take_seconds(to.health_check_interval, text, true); },
        [](const settings& from) { return show_seconds(from.health_check_interval); }},
+      {"eviction-guard",
+       "share of the fleet, 0 to 1: when more than it falls silent together, each is asked at its address "
+       "first; 0 "
+       "switches that off",
+       [](settings& to, const std::string& text) -> problem {
+         const auto value = schema::number_in(text);
+         if (!value || *value < 0 || *value > 1)
+           return "must be a number from 0 to 1";
+         to.eviction_guard = *value;
+         return std::nullopt;
+       },
+       [](const settings& from) { return fmt::format("{}", from.eviction_guard); }},
+      {"eviction-guard-max", "seconds within which an instance that the eviction guard holds back is decided",
+       [](settings& to, const std::string& text) { return take_seconds(to.eviction_guard_max, text, false); },
+       [](const settings& from) { return show_seconds(from.eviction_guard_max); }},
+      {"courier-connections", "calls to mp servers under way at a time",
+       [](settings& to, const std::string& text) {
+         return take_whole<std::size_t>(to.courier_connections, text, 1, most_courier_connections);
+       },
+       [](const settings& from) { return std::to_string(from.courier_connections); }},
+      {"courier-connections-per-instance", "calls to one mp server under way at a time",
+       [](settings& to, const std::string& text) {
+         return take_whole<std::size_t>(to.courier_connections_per_instance, text, 1, most_courier_connections);
+       },
+       [](const settings& from) { return std::to_string(from.courier_connections_per_instance); }},
       {"timeout-keep-alive", "seconds for which an idle connection is kept; more than the servers' heartbeat interval",
        [](settings& to, const std::string& text) { return take_seconds(to.timeout_keep_alive, text, false); },
        [](const settings& from) { return show_seconds(from.timeout_keep_alive); }},
@@ -121,7 +148,7 @@ const std::vector<setting>& all_settings() {
        },
        [](const settings& from) { return from.log_file; }},
       {"log-components", "only these components below warning, separated by commas, such as registry,health",
-       [](settings& to, const std::string& text) -> problem {
+       [components](settings& to, const std::string& text) -> problem {
          to.log_components = split_list(text);
          for (const auto& name : to.log_components)
            if (std::ranges::find(components, name) == components.end())
@@ -130,7 +157,28 @@ const std::vector<setting>& all_settings() {
        },
        [](const settings& from) { return fmt::format("{}", fmt::join(from.log_components, ",")); }},
   };
-  return all;
+}
+
+/// Those of the service and those of its capabilities.
+std::vector<setting> all_settings(const std::vector<capability>& known,
+                                  const std::shared_ptr<capability_values>& values) {
+  std::vector<std::string> components{core_components.begin(), core_components.end()};
+  for (const auto& each : known)
+    components.push_back(each.name);
+  auto result = core_settings(components);
+  for (const auto& each : known)
+    for (const auto& added : each.settings) {
+      values->emplace(added.name, added.default_value);
+      result.push_back({added.name, added.description,
+                        [=](settings&, const std::string& text) -> problem {
+                          if (auto wrong = added.problem(text))
+                            return wrong;
+                          values->insert_or_assign(added.name, text);
+                          return std::nullopt;
+                        },
+                        [=](const settings&) { return values->find(added.name)->second; }});
+    }
+  return result;
 }
 
 std::string environment_name(std::string_view name) {
@@ -153,9 +201,9 @@ struct given {
 
 class reader {
 public:
-  reader() {
+  explicit reader(const std::vector<capability>& known) : all_(all_settings(known, values_)) {
     app_.set_version_flag("--version", std::string{"mp-coordinator "} + version, "print the version and exit");
-    for (const auto& setting : all_settings())
+    for (const auto& setting : all_)
       add(setting.name, setting.description + fmt::format(" (default: {})", [&] {
                           auto value = setting.show(settings{});
                           return value.empty() ? std::string{"none"} : value;
@@ -180,7 +228,7 @@ public:
       read_file(file->second.value, problems);
 
     settings result;
-    for (const auto& setting : all_settings()) {
+    for (const auto& setting : all_) {
       std::string source = "default";
       if (auto found = given_.find(setting.name); found != given_.end()) {
         source = found->second.source;
@@ -192,7 +240,8 @@ public:
     if (!problems.empty())
       return early_exit{2, usage_error(fmt::format("{}", fmt::join(problems, "\nmp-coordinator: ")))};
     for (std::size_t i = 0; i < result.sources.size(); ++i)
-      result.sources[i].value = all_settings()[i].show(result);
+      result.sources[i].value = all_[i].show(result);
+    result.capabilities = configuration{*values_};
     return result;
   }
 
@@ -224,8 +273,7 @@ private:
     try {
       for (const auto& item : CLI::ConfigTOML{}.from_file(path)) {
         const auto name = item.fullname();
-        const bool known =
-            std::ranges::any_of(all_settings(), [&](const setting& setting) { return setting.name == name; });
+        const bool known = std::ranges::any_of(all_, [&](const setting& setting) { return setting.name == name; });
         if (!known)
           problems.push_back(fmt::format("{}: {}: there is no setting '{}'", called, path, name));
         else if (!given_.contains(name))
@@ -236,6 +284,8 @@ private:
     }
   }
 
+  std::shared_ptr<capability_values> values_ = std::make_shared<capability_values>();
+  std::vector<setting> all_;
   CLI::App app_{"mp-coordinator keeps the membership of a fleet of LMCache mp servers.", "mp-coordinator"};
   std::map<std::string, given> given_;
 };
@@ -246,8 +296,9 @@ std::size_t default_http_threads() noexcept {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
 }
 
-std::variant<settings, early_exit> read_settings(int argc, const char* const* argv) {
-  return reader{}.read(argc, argv);
+std::variant<settings, early_exit> read_settings(int argc, const char* const* argv,
+                                                 const std::vector<capability>& known) {
+  return reader{known}.read(argc, argv);
 }
 
 } // namespace coordinator

@@ -34,6 +34,7 @@ void object_rule<T>::read(const json_value& value, T& target, violation_report& 
   if (!value.IsObject())
     return report.add("model_attributes_type", "Input should be a valid dictionary or object to extract fields from",
                       value);
+  const auto found_before = report.count();
   for_each_field<T>([&](const auto& field) {
     const auto here = report.inside(field.name());
     const auto name = field.name();
@@ -44,6 +45,10 @@ void object_rule<T>::read(const json_value& value, T& target, violation_report& 
     else if (field.is_required)
       report.add("missing", "Field required", value);
   });
+  if constexpr (requires { declaration<T>::check(target); })
+    if (report.count() == found_before)
+      if (const auto problem = declaration<T>::check(target))
+        report.add_value_error(*problem, value);
 }
 
 template <class T>

@@ -21,6 +21,9 @@ namespace coordinator::schema {
 ///   static constexpr std::string_view description  a sentence for the reader of that document,
 ///   static constexpr auto fields                   a tuple of `required` and `optional` fields, in the order of the
 ///   wire.
+/// and, when there are rules that no single field can tell,
+///   static std::optional<std::string> check(T& value)  what is wrong with a value whose fields are all good, else
+///   empty; may bring the value into a normal form.
 /// Parsing, violations, serialising and the schema follow from it (codec_impl.hpp). The type itself is a plain struct
 /// whose member initialisers are the defaults of optional fields.
 template <class T>
@@ -151,6 +154,37 @@ struct optional_rule {
     return !value.has_value();
   }
   void describe(json_writer& out) const { inner.describe(out); }
+  void add_parts(std::vector<named_schema>& parts) const { add_parts_of(inner, parts); }
+};
+
+/// A value that may be `null`, and is written as that when unset.
+template <class Inner>
+struct nullable_rule {
+  Inner inner;
+
+  template <class T>
+  void read(const json_value& value, std::optional<T>& target, violation_report& report) const {
+    optional_rule<Inner>{inner}.read(value, target, report);
+  }
+  template <class T>
+  void write(std::string& out, const std::optional<T>& value) const {
+    if (value)
+      inner.write(out, *value);
+    else
+      out.append("null");
+  }
+  void describe(json_writer& out) const {
+    write_key(out, "anyOf");
+    out.StartArray();
+    out.StartObject();
+    inner.describe(out);
+    out.EndObject();
+    out.StartObject();
+    write_key(out, "type");
+    write_string(out, "null");
+    out.EndObject();
+    out.EndArray();
+  }
   void add_parts(std::vector<named_schema>& parts) const { add_parts_of(inner, parts); }
 };
 

@@ -2,36 +2,16 @@
 // refusal must be explained in JSON.
 
 #include "schema/instance.hpp"
-
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
+#include "test/fuzz/properties.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 #include <variant>
 
-namespace {
-
 namespace schema = coordinator::schema;
-
-void require(bool condition) {
-  if (!condition)
-    std::abort();
-}
-
-bool is_json(std::string_view text) {
-  // No json_document: a refused value may be nested as deep as that allows, and here it lies within others.
-  rapidjson::MemoryStream stream{text.data(), text.size()};
-  rapidjson::BaseReaderHandler<> ignored;
-  rapidjson::Reader reader;
-  constexpr unsigned flags =
-      rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
-  return !reader.Parse<flags>(stream, ignored).IsError();
-}
-
-} // namespace
+using coordinator::fuzz::is_json;
+using coordinator::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto result =

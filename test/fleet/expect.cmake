@@ -1,0 +1,10 @@
+# Runs PROGRAM with the FLAGS, which are separated by bars, and checks its exit status and what it prints.
+string(REPLACE "|" ";" flags "${FLAGS}")
+execute_process(COMMAND "${PROGRAM}" ${flags} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+message("${output}")
+if(NOT status STREQUAL STATUS)
+  message(FATAL_ERROR "The exit status is ${status}, not ${STATUS}.")
+endif()
+if(NOT output MATCHES "${OUTPUT}")
+  message(FATAL_ERROR "The output does not match: ${OUTPUT}")
+endif()

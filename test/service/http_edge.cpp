@@ -66,7 +66,7 @@ BOOST_FIXTURE_TEST_CASE(a_pipeline_of_different_requests_takes_effect_in_order, 
   BOOST_TEST(ids_in(raw.read_response()).size() == 1u);
   BOOST_TEST(raw.read_response().status == 204);
   BOOST_TEST(raw.read_response().status == 404);
-  BOOST_TEST(raw.read_response().body == R"({"instances":[]})");
+  BOOST_TEST(rows_in(raw.read_response()) == R"({"instances":[])");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_request_right_behind_a_body_is_not_lost, service) {
@@ -422,7 +422,7 @@ BOOST_FIXTURE_TEST_CASE(odd_values_of_headers_that_mean_nothing_here_do_not_matt
     raw.send(fmt::format("GET /instances HTTP/1.1\r\n{}{}\r\n\r\n", is_host ? "" : "Host: x\r\n", header));
     const auto reply = raw.read_response();
     BOOST_TEST(reply.status == 200, header << " got " << reply);
-    BOOST_TEST(reply.body == R"({"instances":[]})");
+    BOOST_TEST(rows_in(reply) == R"({"instances":[])");
   }
 }
 

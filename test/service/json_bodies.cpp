@@ -60,10 +60,10 @@ const std::string good = R"({"instance_id":"good","ip":"192.0.2.1","http_port":8
 struct unmoved_fleet : service {
   explicit unmoved_fleet(const coordinator_options& options = {}) : service{options} {
     register_instance(api, {.instance_id = "bystander", .ip = "192.0.2.200", .metadata = {{"zone", "a"}}});
-    before_ = api.get("/instances").body;
+    before_ = rows_in(api.get("/instances"));
   }
   ~unmoved_fleet() {
-    BOOST_TEST(api.get("/instances").body == before_);
+    BOOST_TEST(rows_in(api.get("/instances")) == before_);
     BOOST_TEST(is_alive(port()));
   }
 

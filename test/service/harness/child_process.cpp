@@ -62,6 +62,13 @@ void limit_resource(__rlimit_resource_t resource, std::uint64_t value) {
   }
 }
 
+std::size_t entries_in(const std::string& folder) {
+  std::size_t result = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{folder})
+    ++result;
+  return result;
+}
+
 std::string contents(const std::string& path) {
   std::ifstream in{path, std::ios::binary};
   std::ostringstream out;
@@ -144,6 +151,14 @@ void child_process::send_signal(int signal) const {
     ::pidfd_send_signal(process_, signal, nullptr, 0);
 }
 
+void child_process::halt(deadline limit) const {
+  send_signal(SIGSTOP);
+  eventually(limit, [&] {
+    siginfo_t found{};
+    return ::waitid(P_PIDFD, static_cast<id_t>(process_), &found, WSTOPPED | WNOHANG) != 0 || found.si_pid == pid_;
+  });
+}
+
 std::optional<exit_status> child_process::wait_for_exit(deadline limit) {
   if (ended_)
     return ended_;
@@ -204,10 +219,11 @@ std::uint64_t child_process::resident_bytes() const {
 }
 
 std::size_t child_process::open_descriptors() const {
-  std::size_t result = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{fmt::format("/proc/{}/fd", pid_)})
-    ++result;
-  return result;
+  return entries_in(fmt::format("/proc/{}/fd", pid_));
+}
+
+std::size_t child_process::threads() const {
+  return entries_in(fmt::format("/proc/{}/task", pid_));
 }
 
 double child_process::processor_seconds() const {

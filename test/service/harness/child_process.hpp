@@ -57,6 +57,10 @@ public:
   /// Does nothing once the end of the child has been seen.
   void send_signal(int signal) const;
 
+  /// Sends SIGSTOP and waits until all threads of the child stand still, which the signal alone does not promise. Does
+  /// nothing more when that takes too long. To be ended with SIGCONT.
+  void halt(deadline limit = 5s) const;
+
   /// Empty when the child has not ended in time. After that it may be asked again.
   std::optional<exit_status> wait_for_exit(deadline limit);
 
@@ -70,6 +74,7 @@ public:
 
   std::uint64_t resident_bytes() const;
   std::size_t open_descriptors() const;
+  std::size_t threads() const;
   /// User and system time used so far, in seconds.
   double processor_seconds() const;
 

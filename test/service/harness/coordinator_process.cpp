@@ -49,7 +49,7 @@ std::uint16_t given_port(const std::vector<std::string>& flags) {
 
 launch_options coordinator_command(const coordinator_options& options) {
   launch_options result;
-  result.command = {COORDINATOR_BINARY};
+  result.command = {options.binary};
   result.command.insert(result.command.end(), options.flags.begin(), options.flags.end());
   if (options.adds_address && !is_given(options.flags, "--host"))
     result.command.insert(result.command.end(), {"--host", "127.0.0.1"});

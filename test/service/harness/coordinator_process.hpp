@@ -10,6 +10,7 @@
 namespace coordinator::service_test {
 
 struct coordinator_options {
+  std::string binary = COORDINATOR_BINARY;
   /// On the command line. `--host 127.0.0.1` and `--port 0` are added unless given.
   std::vector<std::string> flags;
   std::vector<std::pair<std::string, std::string>> environment;

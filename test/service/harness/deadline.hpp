@@ -30,8 +30,8 @@ private:
   monotonic_clock::time_point when_;
 };
 
-/// Bounds on how long the service takes hold for a machine that has nothing else to do and a build without a sanitizer. Tests run
-/// beside each other, some under sanitizers: this many times as long is still taken for as promised.
+/// Bounds on how long the service takes hold for a machine that has nothing else to do and a build without a sanitizer.
+/// Tests run beside each other, some under sanitizers: this many times as long is still taken for as promised.
 inline constexpr double leniency = TEST_LENIENCY;
 
 /// Whether `condition` becomes true in time. It is asked at least once, and every few milliseconds.

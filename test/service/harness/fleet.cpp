@@ -104,6 +104,10 @@ std::vector<std::string> ids_in(const response& list) {
   return result;
 }
 
+std::string rows_in(const response& list) {
+  return list.body.substr(0, list.body.rfind(R"(,"version":)"));
+}
+
 std::vector<std::string> listed_ids(client& to) {
   return ids_in(to.get("/instances"));
 }

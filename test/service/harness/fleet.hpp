@@ -48,6 +48,8 @@ std::vector<registration> numbered_registrations(std::string_view prefix, std::s
 /// does not read it leaves the service with a reply half sent.
 void register_a_long_list(std::uint16_t port);
 
+/// The text of a list up to its version: equal for fleets of equal rows.
+std::string rows_in(const response& list);
 std::vector<std::string> ids_in(const response& list);
 std::vector<std::string> listed_ids(client& to);
 bool is_listed(client& to, std::string_view id);

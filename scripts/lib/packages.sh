@@ -11,9 +11,11 @@ required_packages=(
   libboost-test-dev
   libcaf-dev
   libcli11-dev
+  libcurl4-openssl-dev
   libfmt-dev
   libpistache-dev
-  python3 # for scripts/try_membership
+  librust-blake3-dev # its sources hold the C implementation of BLAKE3
+  python3 # for scripts/try_membership and test/packaging
   rapidjson-dev
 )
 

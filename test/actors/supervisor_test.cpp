@@ -2,8 +2,8 @@
 
 #include "actors/errors.hpp"
 #include "actors/health.hpp"
-#include "actors/registry.hpp"
 #include "test/actors/fixture.hpp"
+#include "test/actors/registry_for_tests.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -39,16 +39,19 @@ struct fixture : test::actors_fixture {
     result.children.push_back(
         {"registry", 1s,
          [this](caf::actor_system& sys, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
-           members = actors.registry =
-               sys.spawn(registry, registry_options{3s, "run" + std::to_string(++registries),
-                                                    [] { return "generated"; }, [] { return 1.0; }, progress});
+           auto options = test::options_of_registry(now());
+           options.instance_timeout = 3s;
+           options.run = "run" + std::to_string(++registries);
+           options.progress = progress;
+           members = actors.registry = sys.spawn(registry, std::move(options));
            record_end(members, "registry");
            return {members, {}};
          }});
     result.children.push_back(
         {"health", 1s,
          [this, sweep](caf::actor_system& sys, links& actors, const std::shared_ptr<progress_mark>& progress) -> child {
-           auto spawned = sys.spawn(health, health_options{1s, true, actors, progress, sweep});
+           auto spawned = sys.spawn(
+               health, health_options{1s, true, 60s, actors, std::make_shared<guard_board>(), progress, sweep});
            sweeper = spawned;
            record_end(spawned, "health");
            return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};

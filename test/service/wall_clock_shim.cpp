@@ -1,6 +1,6 @@
 // Loaded into the coordinator before the C library, this moves the wall clock by as many seconds as the file named by
-// WALL_CLOCK_OFFSET_FILE holds at the moment, and leaves the monotonic clock alone: what an administrator or a bad NTP server
-// does to a machine.
+// WALL_CLOCK_OFFSET_FILE holds at the moment, and leaves the monotonic clock alone: what an administrator or a bad NTP
+// server does to a machine.
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include "actors/supervisor.hpp"
 
 #include <caf/actor_cast.hpp>
-#include <caf/send.hpp>
 
 #include <functional>
 #include <map>
@@ -63,7 +62,7 @@ std::vector<capability> all_capabilities();
 template <class Handle>
 child capability_child(links& actors, const std::string& name, const Handle& spawned) {
   actors.capabilities.insert_or_assign(name, caf::actor_cast<caf::strong_actor_ptr>(spawned));
-  return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
+  return child_with_links(spawned);
 }
 
 } // namespace coordinator

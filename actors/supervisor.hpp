@@ -4,6 +4,7 @@
 #include "actors/observed.hpp"
 #include "actors/progress.hpp"
 
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
@@ -34,6 +35,12 @@ struct child {
   /// Tells it of restarted peers; empty when it needs none.
   std::function<void(const links&)> update;
 };
+
+/// One that takes `links_atom, links` and is told of restarted peers that way.
+template <class Handle>
+child child_with_links(const Handle& spawned) {
+  return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
+}
 
 /// How to make one of the supervisor's actors, at the start and after each failure.
 struct child_specification {

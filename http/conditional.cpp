@@ -54,6 +54,13 @@ bool entity_tag_condition::matches_weakly(std::string_view tag) const noexcept {
   return any || std::find(tags.begin(), tags.end(), tag) != tags.end();
 }
 
+std::string quoted_tag(std::string_view tag) {
+  std::string result{'"'};
+  result += tag;
+  result += '"';
+  return result;
+}
+
 bool parse_entity_tags(std::string_view value, entity_tag_condition& out) {
   out = {};
   auto rest = value;

@@ -20,6 +20,9 @@ struct entity_tag_condition {
   bool matches_weakly(std::string_view tag) const noexcept;
 };
 
+/// The tag as the value of `ETag`. It must hold no quotes.
+std::string quoted_tag(std::string_view tag);
+
 /// Parses strictly, except that list elements may be empty (RFC 9110, 5.6.1); a list without any tag matches nothing.
 /// False when `value` is not `*` or a list of quoted tags; `out` is unspecified then.
 bool parse_entity_tags(std::string_view value, entity_tag_condition& out);

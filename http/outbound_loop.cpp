@@ -496,8 +496,4 @@ void outbound_loop::post_at(time_point when, task what) {
       [owner = state_.get(), when, what = std::move(what)]() mutable { owner->timers.emplace(when, std::move(what)); });
 }
 
-bool outbound_loop::on_own_thread() const noexcept {
-  return state_->thread.get_id() == std::this_thread::get_id();
-}
-
 } // namespace coordinator::http

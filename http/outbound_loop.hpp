@@ -39,8 +39,6 @@ public:
   void post(task what);
   void post_at(time_point when, task what);
 
-  bool on_own_thread() const noexcept;
-
 private:
   struct state;
   std::unique_ptr<state> state_;

@@ -137,12 +137,6 @@ http::server_options server_options_of(const settings& chosen, const shared_part
   return options;
 }
 
-/// Has an actor told of restarted peers.
-template <class Handle>
-child child_with_links(const Handle& spawned) {
-  return {spawned, [spawned](const links& current) { caf::anon_send(spawned, links_atom_v, current); }};
-}
-
 child_specification registry_child(const settings& chosen) {
   registry_options options;
   options.instance_timeout = chosen.instance_timeout;

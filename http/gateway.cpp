@@ -79,7 +79,7 @@ void look_after_waits(gateway_pointer self) {
     return;
   }
   // What is further away than the next tick is looked at then: a timer that is armed stays until it fires.
-  if (const auto wake = state.waits.wake(); wake + timer_precision < state.timer_due && wake < now + longest_timer) {
+  if (const auto wake = state.waits.wake(); wake < now + longest_timer && wake + timer_precision < state.timer_due) {
     state.timer_due = wake;
     self->delayed_send(self, std::max(wake - now, duration::zero()), timer_atom::value, ++state.timers);
   }

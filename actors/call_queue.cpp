@@ -41,6 +41,7 @@ std::optional<call_queue::turn> call_queue::start_next(time_point now) {
   const auto [number, place] = *ready_.begin();
   auto& next = calls_.find(number)->second.what;
   next.running = true;
+  next.started = now;
   ++running_;
   counts_.most_running = std::max<std::uint64_t>(counts_.most_running, running_);
   waits_.record(now - next.asked_at);

@@ -54,6 +54,7 @@ public:
     time_point asked_at{};
     time_point deadline{};
     bool running = false;
+    time_point started{}; ///< When its turn came, once it runs.
   };
 
   /// A call whose turn it is.

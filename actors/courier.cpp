@@ -60,7 +60,9 @@ asker take_asker(courier_state& state, call_queue::call_number number) {
 }
 
 void answer(pointer self, const call_queue::entry& ended, outbound_reply reply) {
-  reply.took = self->clock().now() - ended.asked_at;
+  const auto now = self->clock().now();
+  reply.took = now - ended.asked_at;
+  reply.tried_for = ended.running ? now - ended.started : duration::zero();
   log_end(self, ended, to_string(reply.outcome), reply.status, reply.took);
   take_asker(self->state, ended.number).promise.deliver(std::move(reply));
 }
@@ -105,7 +107,6 @@ void go_on(pointer self) {
     cancel(state, late);
     outbound_reply reply;
     reply.outcome = outbound_outcome::timed_out;
-    reply.tried = late.running;
     reply.detail = late.running ? "no whole reply within the time limit of the call"
                                 : "the call's turn did not come within its time limit";
     answer(self, late, std::move(reply));

@@ -47,8 +47,8 @@ bool says_nothing(const outbound_reply& reply) {
   case outbound_outcome::unreachable:
     return true; // no network, no name service or no descriptors
   case outbound_outcome::timed_out:
-    // Other calls were in front of it; or the process stood still, and the answer came meanwhile.
-    return !reply.tried || reply.took > lapse_guard::probe_timeout + longest_lateness;
+    // Other calls were in front of it and left it no time; or the process stood still, and the answer came meanwhile.
+    return reply.tried_for < lapse_guard::probe_timeout / 2 || reply.took > lapse_guard::probe_timeout + longest_lateness;
   default:
     return false;
   }

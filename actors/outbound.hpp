@@ -41,7 +41,7 @@ struct outbound_reply {
   std::string body{};
   std::string detail{}; ///< What went wrong, for people; empty for an answer.
   std::chrono::nanoseconds took{};
-  bool tried = true; ///< False: its time was over before its turn came.
+  std::chrono::nanoseconds tried_for{}; ///< Of that, since its turn came; 0: it did not come in time.
 
   /// The value of the first header of that (lower-case) name, or an empty view.
   std::string_view header(std::string_view name) const noexcept;

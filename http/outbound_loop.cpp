@@ -442,9 +442,9 @@ void outbound_loop::state::finish(call& ended, outbound_outcome outcome, std::st
   auto done = std::move(ended.done);
   auto reply = std::move(ended.reply);
   reply.outcome = outcome;
-  reply.tried = ended.handle != nullptr;
   reply.detail = std::move(detail);
   reply.took = clock::now() - ended.started;
+  reply.tried_for = ended.handle ? reply.took : std::chrono::nanoseconds::zero();
   if (outcome != outbound_outcome::answered) {
     reply.headers.clear();
     reply.body.clear();

@@ -271,6 +271,21 @@ BOOST_AUTO_TEST_CASE(a_call_that_had_to_wait_starts_with_the_time_that_is_left) 
   BOOST_TEST((client->started[1].connect_timeout == 500ms));
 }
 
+BOOST_AUTO_TEST_CASE(a_reply_tells_for_how_long_it_was_tried_to_get_one) {
+  calls = start_courier({.running_per_target = 1});
+  const auto target = join("a");
+  const auto first = call(target, 2s);
+  const auto late = call(target, 2050ms);
+  const auto never = call(target, 1s);
+  advance(2s);
+  advance(50ms, 10ms);
+  BOOST_TEST((first->reply.tried_for == 2s));
+  BOOST_TEST((late->reply.outcome == outbound_outcome::timed_out));
+  BOOST_TEST((late->reply.took == 2050ms));
+  BOOST_TEST((late->reply.tried_for == 50ms));
+  BOOST_TEST((never->reply.tried_for == 0ms));
+}
+
 BOOST_AUTO_TEST_CASE(calls_to_an_instance_that_leaves_are_given_up_at_once) {
   calls = start_courier({.running_per_target = 1});
   const auto target = join("a");

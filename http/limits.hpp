@@ -7,7 +7,8 @@
 
 namespace coordinator::http {
 
-/// Bounds on connections and requests (docs/http.md). Nothing a client does makes the server wait longer or hold more.
+/// Bounds on connections and requests (docs/http.md). Nothing a client does makes the server wait longer, unless it
+/// asked to wait for a change, or read more.
 struct server_limits {
   using duration = std::chrono::nanoseconds;
 
@@ -22,7 +23,7 @@ struct server_limits {
   std::size_t slowest_body = 64 * 1024; ///< Bytes per second.
   /// Without a byte of the response taken by the client.
   duration write_stall = std::chrono::seconds{30};
-  /// From a complete request to its answer; 503 past it.
+  /// From a complete request to its answer, besides what the client asked to wait (`exchange::patience`); 503 past it.
   duration answer = std::chrono::seconds{30};
   /// After the last response on a connection, for the client to have read it.
   duration linger = std::chrono::seconds{2};
